@@ -1,0 +1,27 @@
+package e2e
+
+import (
+	_ "github.com/asynkron/protoactor-go/actor"
+	_ "github.com/evanw/esbuild/pkg/api"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/klauspost/compress/s2"
+	_ "github.com/kljensen/snowball/english"
+	_ "github.com/modelcontextprotocol/go-sdk/mcp"
+	_ "github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	_ "github.com/nats-io/nats-server/v2/server"
+	_ "github.com/nats-io/nats.go"
+	_ "github.com/nats-io/nats.go/jetstream"
+	_ "github.com/nats-io/nats.go/micro"
+	_ "github.com/oklog/run"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "github.com/rogpeppe/go-internal/txtar"
+	_ "github.com/santhosh-tekuri/jsonschema/v6"
+	_ "github.com/spf13/cobra"
+	_ "github.com/tdewolff/parse/v2/js"
+	_ "github.com/tetratelabs/wazero"
+	_ "github.com/titanous/json5"
+	_ "github.com/vmihailenco/msgpack/v5"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/sys/unix"
+	_ "pgregory.net/rapid"
+)

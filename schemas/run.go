@@ -1,0 +1,109 @@
+package schemas
+
+// Open asks any host for a run. Opening a run whose identity is already open on a host
+// attaches to it.
+type Open struct {
+	Identity Identity `msgpack:"identity"`
+	// Ephemeral: the run ends by itself when its last cell has ended and no call is open.
+	Ephemeral bool `msgpack:"ephemeral,omitempty"`
+}
+
+// Opened answers [Open].
+type Opened struct {
+	Host string `msgpack:"host"`
+	// Run is the token that addresses the run on the bus.
+	Run     string  `msgpack:"run"`
+	Surface Surface `msgpack:"surface"`
+	Err     *Error  `msgpack:"err,omitempty"`
+}
+
+// Surface is what a model is shown (A2).
+type Surface struct {
+	Tools []SurfaceTool `msgpack:"tools"`
+	// Version changes when the surface changes: a caller compares it to know whether to
+	// announce a changed tool list.
+	Version string `msgpack:"version"`
+}
+
+// SurfaceTool is one tool as a model sees it. Its schema is flat (A7).
+type SurfaceTool struct {
+	Name         string `msgpack:"name" json:"name"`
+	Title        string `msgpack:"title,omitempty" json:"title,omitempty"`
+	Description  string `msgpack:"description" json:"description"`
+	InputSchema  JSON   `msgpack:"input_schema" json:"inputSchema"`
+	OutputSchema JSON   `msgpack:"output_schema,omitempty" json:"outputSchema,omitempty"`
+}
+
+// Exec runs a program in a new cell of a run.
+type Exec struct {
+	// CallID is the model's tool-call id; nested calls carry it as their parent.
+	CallID string `msgpack:"call_id"`
+	// Input is the exec input as the model gave it: {title, code, restartSafe?, awaitResults?}.
+	// The host validates it, so that every way in answers alike.
+	Input JSON `msgpack:"input"`
+}
+
+// Wait continues a parked cell.
+type Wait struct {
+	// CallID is the model's tool-call id: the same id twice is one wait delivered twice (W5).
+	CallID   string   `msgpack:"call_id"`
+	Identity Identity `msgpack:"identity"`
+	// RunID is the runId of a waiting result.
+	RunID string `msgpack:"run_id"`
+}
+
+// Cancel ends a cell. It is answered by [Ack] when the guest has stopped.
+type Cancel struct {
+	Identity Identity `msgpack:"identity"`
+	// Operator: asked by an operator, who needn't be the cell's owner. Subject permissions
+	// decide who may send it.
+	Operator bool   `msgpack:"operator,omitempty"`
+	Reason   string `msgpack:"reason,omitempty"`
+}
+
+// Close ends a run and every cell in it.
+type Close struct {
+	Identity Identity `msgpack:"identity"`
+	Reason   string   `msgpack:"reason,omitempty"`
+}
+
+// Ack answers [Cancel] and [Close].
+type Ack struct {
+	Err *Error `msgpack:"err,omitempty"`
+}
+
+// Describe asks for the run's surface and catalog as they are for a new cell.
+type Describe struct{}
+
+// Described answers [Describe].
+type Described struct {
+	Surface Surface        `msgpack:"surface"`
+	Catalog []CatalogEntry `msgpack:"catalog"`
+	// Problems are tools and servers that could not be admitted, with the reason.
+	Problems []string `msgpack:"problems,omitempty"`
+	Err      *Error   `msgpack:"err,omitempty"`
+}
+
+// CatalogEntry is one admitted tool as people see it.
+type CatalogEntry struct {
+	CallableName string `msgpack:"callable_name" json:"callableName"`
+	ToolName     string `msgpack:"tool_name" json:"toolName"`
+	Owner        string `msgpack:"owner" json:"owner"`
+	Source       Source `msgpack:"source" json:"source"`
+	Description  string `msgpack:"description,omitempty" json:"description,omitempty"`
+	Input        string `msgpack:"input,omitempty" json:"input,omitempty"`
+	Output       string `msgpack:"output,omitempty" json:"output,omitempty"`
+}
+
+// Search looks a query up in a run's catalog.
+type Search struct {
+	Query string `msgpack:"query"`
+	// Limit is the number of hits wanted; 0 means the configured default.
+	Limit int `msgpack:"limit,omitempty"`
+}
+
+// Found answers [Search], best first.
+type Found struct {
+	Hits []CatalogEntry `msgpack:"hits"`
+	Err  *Error         `msgpack:"err,omitempty"`
+}
