@@ -1,0 +1,147 @@
+package schemas_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+var (
+	anIdentity = schemas.Identity{Agent: "default", SessionID: "s-1", SessionKey: "main", Run: "turn-7", Sender: "ada", Channel: "cli", Sandbox: "box"}
+	anAddress  = schemas.Address{Host: "h1", Run: "r1", Cell: "c1"}
+	anError    = &schemas.Error{Code: schemas.InvalidInput, Message: "title: give a short title", Field: "title"}
+	aTool      = schemas.Tool{
+		Source: schemas.SourceMCP, Tier: schemas.TierMCP, Owner: "fs", Name: "read_file", Label: "Read", Description: "Reads a file.",
+		Parameters: schemas.JSON(`{"type":"object"}`), Output: schemas.JSON(`{"type":"string"}`),
+		ReplaySafe: true, Idempotent: true, DirectOnly: true, OwnerOnly: true, Sequential: true,
+	}
+	aSurface = schemas.Surface{Tools: []schemas.SurfaceTool{{
+		Name: "exec", Title: "Run", Description: "Runs a program.",
+		InputSchema: schemas.JSON(`{"type":"object"}`), OutputSchema: schemas.JSON(`{}`),
+	}}, Version: "v-1"}
+	anEntry  = schemas.CatalogEntry{CallableName: "read", ToolName: "read", Owner: "core", Source: schemas.SourceNative, Description: "Reads.", Input: "{path: string}", Output: "{content: string}"}
+	aCounted = schemas.Telemetry{
+		CatalogSize: 3, Sources: schemas.SourceCounts{Native: 1, MCP: 1, Client: 1}, CounterScope: "run-1", SearchCount: 1, DescribeCount: 2, CallCount: 3,
+		VisibleTools: []string{"exec", "wait"}, Calls: []schemas.CallOutcome{{ID: "1", Tool: "read", Outcome: schemas.Done}},
+	}
+)
+
+// messages holds one full value of every type that travels, and so one row of every golden file.
+var messages = []any{
+	schemas.Ack{Err: anError},
+	schemas.Answer{ID: "1", Executor: "e1", State: schemas.AnswerFailed, Value: schemas.JSON(`{"n":12345678901234567890}`), Untrusted: true,
+		Err: &schemas.CallError{Code: schemas.CallToolError, Name: "TypeError", Message: "no", Location: "tool", Effect: schemas.Failed}},
+	schemas.Call{ID: "1", Address: anAddress, Source: schemas.SourceMCP, Owner: "fs", Tool: "read", Args: schemas.JSON(`{"path":"a"}`), Identity: anIdentity,
+		ParentID: "toolu_1", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", IdempotencyKey: "k"},
+	schemas.CallEnded{At: 1767225600000000000, Address: anAddress, Call: "1", Outcome: schemas.Done, Code: schemas.CallToolError, DurationUs: 1500},
+	schemas.CallSent{At: 1767225600000000000, Address: anAddress, Call: "1", Source: schemas.SourceNative, Owner: "core", Tool: "read"},
+	schemas.CallStarted{At: 1767225600000000000, Address: anAddress, Call: "1", Executor: "e1"},
+	schemas.Cancel{Identity: anIdentity, Operator: true, Reason: "asked"},
+	schemas.CellEnded{At: 1767225600000000000, Address: anAddress, Status: schemas.StatusFailed, Code: schemas.Timeout, Calls: 2, DurationUs: 10_000_000},
+	schemas.CellParked{At: 1767225600000000000, Address: anAddress, Reason: schemas.ReasonYield, Pending: 2, SnapshotBytes: 44000},
+	schemas.CellResumed{At: 1767225600000000000, Address: anAddress},
+	schemas.CellStarted{At: 1767225600000000000, Address: anAddress, Title: "Count the files"},
+	schemas.Close{Identity: anIdentity, Reason: "done"},
+	schemas.Describe{},
+	schemas.Described{Surface: aSurface, Catalog: []schemas.CatalogEntry{anEntry}, Problems: []string{"server gone"}, Err: anError},
+	schemas.Exec{CallID: "toolu_1", Input: schemas.JSON(`{"title":"t","code":"return 1"}`)},
+	schemas.ExecutorJoined{At: 1767225600000000000, Executor: "e1", Owner: "fs", Tools: 4},
+	schemas.ExecutorLeft{At: 1767225600000000000, Executor: "e1", Owner: "fs", Reason: "drained"},
+	schemas.ExecutorTrouble{At: 1767225600000000000, Executor: "e1", Owner: "fs", Problem: "not found"},
+	schemas.Found{Hits: []schemas.CatalogEntry{anEntry}, Err: anError},
+	schemas.HostStarted{At: 1767225600000000000, Host: "h1", Version: "1.0.0", Slots: 64},
+	schemas.HostStatus{Host: "h1", Version: "1.0.0", Draining: true, Slots: schemas.SlotCount{Held: 1, Limit: 64}, Workers: schemas.SlotCount{Held: 2, Limit: 4},
+		Cells:        []schemas.CellStatus{{Address: anAddress, Title: "t", State: "parked", Pending: 1, Slot: true, AgeMs: 12}},
+		FactsDropped: 3, Problems: []string{"disk full"}},
+	schemas.HostStopped{At: 1767225600000000000, Host: "h1", Reason: "signal", Dropped: 1},
+	schemas.Open{Identity: anIdentity, Ephemeral: true},
+	schemas.Opened{Host: "h1", Run: "r1", Surface: aSurface, Err: anError},
+	schemas.Ping{Calls: []string{"c1.1"}},
+	schemas.Pong{Executor: "e1", Gone: []string{"c1.1"}},
+	schemas.Registration{Executor: "e1", Source: schemas.SourceMCP, Owner: "fs", Tools: []schemas.Tool{aTool}, Problems: []string{"bad tool"},
+		Server: schemas.ServerInfo{Title: "Files", Version: "2", Instructions: "Be kind.", Resources: true, Prompts: true}},
+	schemas.Result{Status: schemas.StatusCompleted, Value: schemas.JSON(`{"a":1.10}`), Warnings: []string{"w"}, RunID: "c1", Reason: schemas.ReasonPendingTools,
+		Pending: []schemas.PendingCall{{ID: "1", Kind: "call", Tool: "read", State: "sent"}}, Error: "Error: no", Code: schemas.InternalError,
+		Output:     []schemas.OutputItem{{Type: "text", Text: "hi"}, {Type: "json", Value: schemas.JSON(`[1]`)}},
+		ReplaySafe: true, Telemetry: aCounted, Untrusted: true},
+	schemas.RunClosed{At: 1767225600000000000, Host: "h1", Run: "r1", Reason: "closed"},
+	schemas.RunOpened{At: 1767225600000000000, Host: "h1", Run: "r1", Identity: anIdentity, Tools: 3},
+	schemas.Search{Query: "read file", Limit: 8},
+	schemas.SlotFreed{At: 1767225600000000000, Host: "h1", Cell: "c1", Held: 0},
+	schemas.SlotTaken{At: 1767225600000000000, Host: "h1", Cell: "c1", Held: 1},
+	schemas.StatusAsk{},
+	schemas.Stop{Reason: "aborted"},
+	schemas.Wait{CallID: "toolu_2", Identity: anIdentity, RunID: "c1"},
+}
+
+func nameOf(m any) string { return reflect.TypeOf(m).Name() }
+
+// parts are types with msgpack tags that travel only inside a message.
+var parts = map[string]bool{
+	"Address": true, "CallError": true, "CallOutcome": true, "CatalogEntry": true, "CellStatus": true, "Error": true, "Identity": true, "OutputItem": true,
+	"PendingCall": true, "ServerInfo": true, "SlotCount": true, "SourceCounts": true, "Surface": true, "SurfaceTool": true, "Telemetry": true, "Tool": true,
+}
+
+// TestEveryMessageIsInTheTable reads the package's source: a struct with msgpack tags that is
+// neither a message of the table nor a part of one has no golden file.
+func TestEveryMessageIsInTheTable(t *testing.T) {
+	known := map[string]bool{}
+	for _, m := range messages {
+		known[nameOf(m)] = true
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			st, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			for _, field := range st.Fields.List {
+				if field.Tag != nil && strings.Contains(field.Tag.Value, "msgpack:") {
+					seen++
+					if name := spec.Name.Name; !known[name] && !parts[name] {
+						t.Errorf("%s travels but is not in the table of messages: add a full value, then run the test with -update", name)
+					}
+					break
+				}
+			}
+			return true
+		})
+	}
+	if seen < len(messages) {
+		t.Errorf("found only %d message types in the source", seen)
+	}
+}
+
+// TestTableValuesAreFull keeps the golden files honest: a field left zero would not be in them.
+func TestTableValuesAreFull(t *testing.T) {
+	for _, m := range messages {
+		v := reflect.ValueOf(m)
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); v.Field(i).IsZero() && f.Type.Kind() != reflect.Int {
+				t.Errorf("%s.%s is not set in the table of messages", nameOf(m), f.Name)
+			}
+		}
+	}
+}
