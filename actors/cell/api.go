@@ -1,0 +1,138 @@
+// Package cell runs one program from its first instruction to its last word.
+//
+// A cell is a pure machine in a shell. The [Machine] decides: events in, effects out, without a
+// clock, a bus, a guest or a goroutine. The actor around it does what the machine says: it sends,
+// sets timers, asks the slot ledger, and runs guests on a leg goroutine, the only place that
+// touches package wasm. Nothing blocks in the actor.
+//
+// # Duties of the parent (the run)
+//
+//   - Spawn a cell with [New], and route [Wait], [Cancel] and [Answered] to it. Ownership of a wait is
+//     checked before: whatever reaches the cell is admitted as the owner's (W2).
+//   - On [Ended], take the cell out of the routing table, keep the result for a repeated wait (W5), and
+//     poison the cell (ctx.Poison). The cell doesn't stop by itself, so that everything which the
+//     parent sent before is still answered.
+//   - Supervise with Stop, never restart: code has side effects. A cell that is stopped in any other way
+//     answers everyone with internal_error as its last words.
+package cell
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// Deps are what all cells of a host share.
+type Deps struct {
+	// Ledger is the slot ledger of this process.
+	Ledger *actor.PID
+	// Logger gets our own faults, never the program's. Nil: slog.Default.
+	Logger *slog.Logger
+}
+
+// Spec is one cell.
+type Spec struct {
+	Address schemas.Address
+	Title   string
+	// CallID is the model's tool-call id of the exec.
+	CallID string
+	// Source is the program, already accepted by the run.
+	Source string
+	// Limits of the run (F2).
+	Limits schemas.Limits
+	// Start is when the exec call arrived: its wall-clock budget counts from there (S5). Zero: now.
+	Start time.Time
+	// RestartSafe marks results as replay-safe (R2).
+	RestartSafe bool
+	// Port is the cell's way to its run.
+	Port Port
+	// Reply answers the exec.
+	Reply Reply
+}
+
+// Reply takes the answer to an exec or a wait. It is called exactly once, by the cell's actor or a
+// goroutine of its own, and must not block. The result is shared: don't change it.
+type Reply func(*schemas.Result)
+
+// Port is what a cell needs from its run. Dispatch, Cancel, Tool, Telemetry and Fact are called by
+// the cell's actor, Local and Sync by the leg goroutine: they come concurrently from the cells of a
+// run. None of them may block.
+type Port interface {
+	// Dispatch hands a call to its tool. An error rejects the call at once, with Effect saying whether
+	// it was started; without one, the answer comes later as [Answered].
+	Dispatch(Call) *schemas.CallError
+	// Cancel tells that nobody waits for the call any more. An answer may still come, and is ignored.
+	Cancel(call string)
+	// Tool is the callable name of a ref, or "" for an unknown one.
+	Tool(ref int) string
+	// Local answers a request that needs no tool: "search", "describe". It runs on the leg goroutine,
+	// within the program's time, and counts in the telemetry.
+	Local(kind string, payload schemas.JSON) Local
+	// Sync answers an immediate look-up of the guest with {"ok":…} or {"error":{…}}. It says whether
+	// the answer holds text of an MCP server or a client (O5).
+	Sync(method string, payload []byte) (answer []byte, untrusted bool)
+	// Telemetry is the run's part of a result's telemetry (E4). The cell adds its calls.
+	Telemetry() schemas.Telemetry
+	// Fact publishes one of schemas.CellStarted, CellParked, CellResumed, CellEnded or CallEnded.
+	// The run itself tells CallSent, in Dispatch.
+	Fact(fact any)
+}
+
+// Call is one nested call on its way out.
+type Call struct {
+	// ID is unique in the cell, short, and made of digits.
+	ID string
+	// Ref is the tool's index in the admitted catalog, as the guest gave it: check it.
+	Ref int
+	// Args are the arguments as the guest gave them.
+	Args schemas.JSON
+}
+
+// Local is the answer to a local request.
+type Local struct {
+	Value schemas.JSON
+	// Err, if set, rejects the request instead.
+	Err *schemas.CallError
+	// Untrusted: the value holds text of an MCP server or a client (O5).
+	Untrusted bool
+}
+
+// Messages to a cell.
+type (
+	// Wait continues a parked cell (ch. 5). The budget of the call counts from Start (zero: now).
+	Wait struct {
+		CallID string
+		Start  time.Time
+		Reply  Reply
+	}
+	// Cancel ends the cell (S8). Done, if set, is called when the guest has stopped, also when the
+	// cell had ended before. It must not block.
+	Cancel struct {
+		Reason string
+		Done   func()
+	}
+	// Answered brings news of a call: accepted, done or failed. Only the first settlement counts.
+	Answered struct{ Answer *schemas.Answer }
+	// Ask requests the cell's status: a [schemas.CellStatus] is the response.
+	Ask struct{}
+)
+
+// Ended is sent to the parent when the cell has its terminal result and holds nothing any more.
+type Ended struct {
+	Cell *actor.PID
+	// ID is the cell's public id.
+	ID string
+	// Result is what the last observers got, or would have got if there had been any.
+	Result *schemas.Result
+	// Waits are the results of the last waits by call id, newest last, for repeated deliveries (W5).
+	Waits []WaitResult
+}
+
+// WaitResult is what one wait was answered.
+type WaitResult struct {
+	CallID string
+	Result *schemas.Result
+}
