@@ -1,0 +1,71 @@
+// The bridge: what a program asks of the host asynchronously. A request is buffered by the host and dispatched when the
+// leg ends; the host settles it in a later leg. Budgets, provenance and counters are the host's.
+
+let host; // set once by controller(): host(op, a, b)
+
+const pending = new NativeMap(); // request id → {answer, resolve, reject, error}
+
+// One row a kind of request: how the JSON text of its answer becomes the value of the promise.
+const ANSWERS = {
+  __proto__: null,
+  call: parseAnswer,
+  describe: parseAnswer,
+  search: (text) => handlesOf(parseJSON(text)),
+  timer: () => undefined,
+  yield: parseAnswer,
+};
+
+function parseAnswer(text) {
+  return text === undefined || text === "" ? undefined : parseJSON(text);
+}
+
+// request asks the host and returns the promise of the answer.
+function request(kind, payload) {
+  return new NativePromise((resolve, reject) => {
+    send(kind, payload, resolve, reject);
+  });
+}
+
+// send returns the id of the request. The error that a refusal will need is made now: only here its stack tells which
+// line of the program made the call.
+function send(kind, payload, resolve, reject) {
+  const id = host("request", kind, payload);
+  mapSet(pending, id, {
+    __proto__: null, answer: ANSWERS[kind], resolve, reject, error: new NativeError(),
+  });
+  return id;
+}
+
+// refuse is a promise rejected with an error of the controller; nothing was requested.
+function refuse(error) {
+  return new NativePromise((resolve, reject) => reject(error));
+}
+
+// settle is api.settle: it settles a request once, and ignores ids that are unknown or settled.
+function settle(id, ok, text) {
+  const entry = mapGet(pending, id);
+  if (entry === undefined) return;
+  mapDelete(pending, id);
+  let value;
+  try {
+    value = ok ? entry.answer(text) : hostError(entry.error, text);
+  } catch (error) {
+    // Parsing an answer can exhaust the guest's memory or stack: the program may catch that like any other failure.
+    return entry.reject(error);
+  }
+  if (ok) entry.resolve(value);
+  else entry.reject(value);
+}
+
+// ask looks something up in the host at once. It throws the host's error.
+function ask(method, payload) {
+  const text = host("sync", method, payload);
+  const reply = parseJSON(text);
+  if (hasOwn(reply, "error")) throw hostError(new NativeError(), stringify(reply.error));
+  return reply.ok;
+}
+
+// forget drops a request that the program gave up, and tells the host.
+function forget(id) {
+  if (mapDelete(pending, id)) host("cancel", id);
+}

@@ -1,0 +1,156 @@
+// Tools as the program sees them: callable handles (C7) and `catalog` (C5, C6).
+
+const handles = new NativeMap(); // ref → handle of a native or client tool
+const records = new NativeWeakMap(); // handle → its record, as JSON data without prototype
+let allHandles;
+let takenNames = ""; // tools without a global, because a built-in has their name: the catalog's mistake, told at start
+
+const RECORD_FIELDS = freeze(["callableName", "toolName", "label", "description", "source", "apiPath", "input", "output"]);
+
+// makeHandle returns the function that calls a tool. The fields are its own, and nothing of it asks the host but calling
+// it and describe().
+function makeHandle(tool) {
+  const ref = tool.ref;
+  const record = { __proto__: null };
+  const handle = partial(callTool, undefined, ref, tool.callableName);
+  defineProperty(handle, "name", { __proto__: null, value: tool.callableName, configurable: true });
+  for (let i = 0; i < RECORD_FIELDS.length; i++) {
+    const field = RECORD_FIELDS[i];
+    if (!hasOwn(tool, field)) continue;
+    record[field] = tool[field];
+    constant(handle, field, tool[field], true);
+  }
+  constant(handle, "describe", expose("describe", 0, partial(describeTool, undefined, ref)), true);
+  constant(handle, "toJSON", expose("toJSON", 0, partial(copyRecord, undefined, record)), false);
+  weakSet(records, handle, freeze(record));
+  return freeze(handle);
+}
+
+// callTool is an async function by contract: it never throws, and a call without argument is a call with {}.
+function callTool(ref, name, args) {
+  let text = "{}";
+  if (args !== undefined) {
+    try {
+      text = encodeArguments(name, args);
+    } catch (error) {
+      return refuse(error);
+    }
+  }
+  return request("call", '{"ref":' + ref + ',"args":' + text + "}");
+}
+
+// encodeArguments is strict where JSON.stringify would lose what the program meant to pass (G2).
+function encodeArguments(name, args) {
+  const what = notAnObject(args);
+  if (what !== "") {
+    throw guestError(NativeTypeError, name + ": the argument must be an object such as { key: value }, not " + what);
+  }
+  let text;
+  try {
+    text = stringify(args);
+  } catch (error) {
+    const refusal = guestError(NativeTypeError,
+      name + ": the argument can't be encoded as JSON: " + (isObject(error) && isError(error)
+        ? errorTitle(error, ERROR.related)
+        : inspectText(error, { __proto__: null, left: 20 })));
+    setHidden(refusal, "cause", error);
+    throw refusal;
+  }
+  if (text === undefined || charCodeAt(text, 0) !== 0x7b) {
+    throw guestError(NativeTypeError, name + ": the argument's toJSON must give an object");
+  }
+  return text;
+}
+
+// notAnObject names what was passed in place of an object of arguments, or is "".
+function notAnObject(value) {
+  if (value === null) return "null";
+  if (typeof value !== "object") return "a " + typeof value;
+  if (isProxy(value)) return "";
+  if (isArray(value)) return "an array";
+  switch (getPrototypeOf(value) === ObjectPrototype ? "" : kindOf(value)) {
+    case "promise": return "a promise (await it first)";
+    case "map": return "a Map (use Object.fromEntries)";
+    case "set": return "a Set";
+    case "date": return "a Date";
+    default: return "";
+  }
+}
+
+function describeTool(ref) {
+  return request("describe", '{"ref":' + ref + "}");
+}
+
+function copyRecord(record) {
+  const copy = {};
+  const names = keys(record);
+  for (let i = 0; i < names.length; i++) setField(copy, names[i], record[names[i]]);
+  return copy;
+}
+
+function searchTools(query, options) {
+  if (typeof query !== "string") {
+    return refuse(guestError(NativeTypeError, "catalog.search: the query must be a string"));
+  }
+  let limit;
+  try {
+    limit = options === undefined || options === null ? undefined : options.limit;
+  } catch (error) {
+    return refuse(error);
+  }
+  let payload = '{"query":' + stringify(query);
+  if (limit !== undefined && limit !== null) {
+    if (!isInteger(limit) || limit < 1) {
+      return refuse(guestError(NativeRangeError, "catalog.search: limit must be a positive integer"));
+    }
+    payload += ',"limit":' + limit;
+  }
+  return request("search", payload + "}");
+}
+
+// handlesOf turns the records of a search into a frozen array of handles; tools that are globals keep their identity.
+function handlesOf(found) {
+  const out = [];
+  for (let i = 0; i < found.length; i++) {
+    const tool = found[i];
+    const known = mapGet(handles, tool.ref);
+    setField(out, i, known === undefined ? makeHandle(tool) : known);
+  }
+  return freeze(out);
+}
+
+// installTools makes the handles of native and client tools, and their globals.
+function installTools(tools) {
+  const all = [];
+  for (let i = 0; i < tools.length; i++) {
+    const tool = tools[i];
+    const handle = makeHandle(tool);
+    mapSet(handles, tool.ref, handle);
+    setField(all, i, handle);
+    if (hasOwn(global, tool.callableName)) {
+      takenNames += (takenNames === "" ? "" : ", ") + tool.callableName;
+    } else {
+      constant(global, tool.callableName, handle, true);
+    }
+  }
+  allHandles = freeze(all);
+}
+
+function makeCatalog() {
+  return sealed("catalog", [
+    ["search", expose("search", 2, searchTools)],
+    ["all", expose("all", 0, () => allHandles)],
+  ]);
+}
+
+// sealed makes an object that is safe to await, print and serialise (G7): it inherits nothing, has no `then`, and
+// nothing about it changes. members are [name, value] pairs.
+function sealed(label, members) {
+  const made = { __proto__: null };
+  for (let i = 0; i < members.length; i++) {
+    if (members[i][0] !== "then" || typeof members[i][1] !== "function") constant(made, members[i][0], members[i][1], true);
+  }
+  constant(made, toStringTag, label, false);
+  constant(made, toPrimitive, expose("toString", 0, () => "[object " + label + "]"), false);
+  return freeze(made);
+}

@@ -1,0 +1,56 @@
+// MCP: one object a server, one method a tool (M1, M3), and API: the virtual declaration files (G3).
+
+function makeMCP(servers) {
+  const members = [];
+  for (let i = 0; i < servers.length; i++) {
+    setField(members, i, [servers[i].identifier, makeServer(servers[i])]);
+  }
+  return sealed("MCP", members);
+}
+
+function makeServer(server) {
+  const members = [["$serverName", server.serverName]];
+  for (let i = 0; i < server.tools.length; i++) {
+    const tool = server.tools[i];
+    const handle = makeHandle({
+      __proto__: null,
+      ref: tool.ref,
+      callableName: "MCP." + server.identifier + "." + tool.identifier,
+      toolName: tool.toolName,
+      source: "mcp",
+      apiPath: "mcp/" + server.identifier + ".d.ts",
+    });
+    setField(members, members.length, [tool.identifier, handle]);
+  }
+  setField(members, members.length, ["$api", expose("$api", 1, partial(serverAPI, undefined, server.identifier))]);
+  return sealed("MCP." + server.identifier, members);
+}
+
+// serverAPI is $api(tool?, {schema?}): the declaration of a server or of one tool, without a bridge request.
+function serverAPI(server, tool, options) {
+  let payload = '{"server":' + stringify(server);
+  if (tool !== undefined && tool !== null) {
+    if (typeof tool !== "string") throw guestError(NativeTypeError, "$api: the tool must be a string, its name");
+    payload += ',"tool":' + stringify(tool);
+  }
+  if (options !== undefined && options !== null && options.schema) payload += ',"schema":true';
+  return ask("mcp.api", payload + "}");
+}
+
+function listFiles(prefix) {
+  if (prefix === undefined || prefix === null) return ask("api.list", "{}");
+  if (typeof prefix !== "string") throw guestError(NativeTypeError, "API.list: the prefix must be a string");
+  return ask("api.list", '{"prefix":' + stringify(prefix) + "}");
+}
+
+function readFile(path) {
+  if (typeof path !== "string") throw guestError(NativeTypeError, "API.read: the path must be a string");
+  return ask("api.read", '{"path":' + stringify(path) + "}");
+}
+
+function makeAPI() {
+  return sealed("API", [
+    ["list", expose("list", 1, listFiles)],
+    ["read", expose("read", 1, readFile)],
+  ]);
+}

@@ -1,0 +1,71 @@
+// The global object as the program finds it: ECMAScript and chapter G of the contract, nothing else (G11).
+
+const ECMASCRIPT_GLOBALS = freeze([
+  "globalThis", "Infinity", "NaN", "undefined",
+  "eval", "isFinite", "isNaN", "parseFloat", "parseInt",
+  "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape", "unescape",
+  "AggregateError", "Array", "ArrayBuffer", "AsyncDisposableStack", "BigInt", "BigInt64Array", "BigUint64Array",
+  "Boolean", "DataView", "Date", "DisposableStack", "Error", "EvalError", "FinalizationRegistry", "Float16Array",
+  "Float32Array", "Float64Array", "Function", "Int8Array", "Int16Array", "Int32Array", "Iterator", "Map", "Number",
+  "Object", "Promise", "Proxy", "RangeError", "ReferenceError", "RegExp", "Set", "SharedArrayBuffer", "String",
+  "SuppressedError", "Symbol", "SyntaxError", "TypeError", "Uint8Array", "Uint8ClampedArray", "Uint16Array",
+  "Uint32Array", "URIError", "WeakMap", "WeakRef", "WeakSet",
+  "Atomics", "JSON", "Math", "Reflect",
+]);
+
+// removeExtras deletes what the engine adds to ECMAScript. Error.prepareStackTrace must go before a program runs: its
+// call sites would give the program the controller's functions. (Error.captureStackTrace stays: error classes that are
+// written for other engines call it, and it gives text only.)
+function removeExtras() {
+  const known = { __proto__: null };
+  for (let i = 0; i < ECMASCRIPT_GLOBALS.length; i++) known[ECMASCRIPT_GLOBALS[i]] = true;
+  const names = ownKeys(global);
+  for (let i = 0; i < names.length; i++) {
+    if (typeof names[i] !== "string" || known[names[i]] !== true) delete global[names[i]];
+  }
+  delete NativeError.prepareStackTrace;
+  delete NativeError.stackTraceLimit;
+  const functionPrototype = getPrototypeOf(TextEncoder);
+  delete functionPrototype.fileName;
+  delete functionPrototype.lineNumber;
+  delete functionPrototype.columnNumber;
+}
+
+// emitText is text(value): a string as it is, anything else as its JSON text.
+function emitText(value) {
+  let text = value;
+  if (typeof value !== "string") {
+    const plain = normalize(value, 0, null);
+    text = typeof plain === "string" ? plain : plain === undefined ? "null" : stringify(plain);
+  }
+  host("output", "text", stringify(text));
+}
+
+function emitJSON(value) {
+  host("output", "json", encode(value));
+}
+
+// yieldControl is yield_control(reason?): the cell parks, and the promise resolves when it is waited for (G6).
+function yieldControl(reason) {
+  if (reason === undefined || reason === null) return request("yield", "{}");
+  if (typeof reason !== "string") return refuse(guestError(NativeTypeError, "yield_control: the reason must be a string"));
+  return request("yield", '{"reason":' + stringify(reason) + "}");
+}
+
+// installGlobals puts the guest API in place, helpers before tools: a tool never takes the name of a helper.
+function installGlobals(install) {
+  removeExtras();
+  watchProxies();
+  constant(global, "text", expose("text", 1, emitText), false);
+  constant(global, "json", expose("json", 1, emitJSON), false);
+  constant(global, "yield_control", expose("yield_control", 1, yieldControl), false);
+  constant(global, "setTimeout", expose("setTimeout", 2, (callback, delay, ...args) => startTimer(callback, delay, args)), false);
+  constant(global, "clearTimeout", expose("clearTimeout", 1, stopTimer), false);
+  constant(global, "console", makeConsole(), false);
+  constant(global, "TextEncoder", TextEncoder, false);
+  constant(global, "TextDecoder", TextDecoder, false);
+  constant(global, "catalog", makeCatalog(), false);
+  constant(global, "MCP", makeMCP(install.mcp), false);
+  constant(global, "API", makeAPI(), false);
+  installTools(install.tools);
+}
