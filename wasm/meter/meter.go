@@ -8,12 +8,12 @@
 // What is charged:
 //
 //   - every pass through a `loop` header, one unit;
-//   - every entry of a function that can take part in recursion, one unit (recursion needs no loop, and a call tree of
-//     depth d visits 2^d functions);
+//   - entries of functions, one unit, chosen so that every cycle of calls passes one of them (recursion needs no loop, and
+//     a call tree of depth d visits 2^d functions);
 //   - memory.fill and memory.copy, one unit per 64 bytes, in pieces of at most 256 KiB.
 //
-// Everything else between two charges is straight-line code, so the time between two calls of the import is bounded by
-// Options.Interval times the longest straight line of the module.
+// What lies between two charges is code without loops and recursion, so the time between two calls of the import is bounded
+// by Options.Interval times the longest such stretch in the module.
 //
 // The rewriter accepts the instructions that a QuickJS build uses (MVP, sign extension, saturating conversions, bulk
 // memory, reference types). Any other opcode is an error and never a guess: tail calls, for one, would be loops without

@@ -42,6 +42,8 @@ type module struct {
 	memories int      // imported and defined
 	funcs    []uint32 // type index of each defined function
 	bodies   []body
+	// tabled tells which defined functions can be called through a table. nil stands for all.
+	tabled []bool
 }
 
 type importedFunc struct {
@@ -99,7 +101,7 @@ func parseModule(data []byte) (*module, error) {
 // opaque says that the section is carried over without being read to its end.
 func opaque(id byte) bool {
 	switch id {
-	case secTable, secGlobal, 7, 8, secElement, secDataCount, secData:
+	case secTable, secGlobal, 7, 8, secDataCount, secData:
 		return true
 	}
 	return false
@@ -136,6 +138,8 @@ func (m *module) parseSection(id byte, r *reader) {
 		}
 	case secGlobal:
 		m.globals += int(r.u32())
+	case secElement:
+		m.parseElements(r)
 	case secCode:
 		for n := r.u32(); n > 0 && r.err == nil; n-- {
 			m.parseBody(r)
@@ -164,6 +168,29 @@ func (m *module) parseImport(r *reader) {
 	default:
 		r.unsupported("import of kind %d", kind)
 	}
+}
+
+// parseElements fills tabled, if the segments are of the plain kind: functions by index, for table 0. Other kinds are
+// skipped, and then every function may be in a table.
+func (m *module) parseElements(r *reader) {
+	tabled := make([]bool, len(m.funcs))
+	for n := r.u32(); n > 0 && r.err == nil; n-- {
+		if r.u32() != 0 {
+			r.pos = len(r.data)
+			return
+		}
+		for r.err == nil && skipInstr(r).op != opEnd { // offset
+		}
+		for k := r.u32(); k > 0 && r.err == nil; k-- {
+			f := int(r.u32()) - len(m.imports)
+			if f >= len(m.funcs) {
+				r.fail("element names function %d of %d", f+len(m.imports), len(m.imports)+len(m.funcs))
+			} else if f >= 0 {
+				tabled[f] = true
+			}
+		}
+	}
+	m.tabled = tabled
 }
 
 func limits(r *reader) {

@@ -11,6 +11,7 @@ const (
 	opReturn       = 0x0f
 	opCall         = 0x10
 	opCallIndirect = 0x11
+	opRefFunc      = 0xd2
 	opPrefix       = 0xfc
 	subMemoryCopy  = 10
 	subMemoryFill  = 11
@@ -66,7 +67,7 @@ func skipInstr(r *reader) instr {
 	case op == 0xd0: // ref.null
 		r.byte()
 	case op == 0xd1: // ref.is_null
-	case op == 0xd2: // ref.func
+	case op == opRefFunc:
 		r.u32()
 	case op == opPrefix:
 		in.sub = r.u32()

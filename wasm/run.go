@@ -1,0 +1,143 @@
+package wasm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// run is one leg: begin, then all jobs, then the collection of what happened.
+func (g *Guest) run(ctx context.Context, begin func() error) (Leg, error) {
+	if !g.mu.TryLock() {
+		return Leg{}, fmt.Errorf("guest: %w", ErrBusy)
+	}
+	defer g.mu.Unlock()
+	if err := g.usable(); err != nil {
+		return Leg{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Leg{}, fmt.Errorf("%w before it ran: %w", ErrInterrupted, err)
+	}
+	unwatch := g.env.stop.watch(ctx)
+	defer unwatch()
+	g.leg = &legBuffer{}
+	var err error
+	trap := guard(func() {
+		if err = begin(); err == nil {
+			err = g.drain()
+		}
+		if err == nil {
+			err = g.findUnhandled()
+		}
+	})
+	leg := g.leg.take(g)
+	if err = g.explain(ctx, trap, err); err != nil {
+		g.poisoned = err
+	} else if leg.Overflow {
+		g.poisoned = errors.New("too many requests")
+	}
+	return leg, err
+}
+
+// drain runs jobs (promise reactions) until none is left. Each is a way back to Go, so a flood of them can be stopped too.
+func (g *Guest) drain() error {
+	m := g.env.machine
+	for {
+		switch n := int32(m.call32(g.ctx, xExecuteJob)); {
+		case n == 0:
+			return nil
+		case n < 0:
+			return g.exhausted()
+		}
+		if g.env.stop.requested() {
+			return ErrInterrupted
+		}
+	}
+}
+
+// exhausted turns an exception that no program could catch into an error. The controller catches all that programs throw,
+// so what comes through is the engine's: no memory left, not even to build the error.
+func (g *Guest) exhausted() error {
+	return fmt.Errorf("%w: %w", ErrMemory, g.env.takeException(g.ctx))
+}
+
+// explain finds the reason for which a leg ended early. What was asked for from outside comes first: it explains a trap.
+func (g *Guest) explain(ctx context.Context, trap, err error) error {
+	if trap == nil && err == nil {
+		return nil
+	}
+	switch stopCause(g.env.stop.cause.Load()) {
+	case stopClosed:
+		return fmt.Errorf("%w: %w", ErrInterrupted, ErrClosed)
+	case stopContext:
+		cause := ctx.Err()
+		if cause == nil { // our clock was ahead of the context's timer
+			cause = context.DeadlineExceeded
+		}
+		return fmt.Errorf("%w: %w", ErrInterrupted, cause)
+	}
+	if trap == nil {
+		return err
+	}
+	if g.env.machine.linear.refused.Load() {
+		return fmt.Errorf("%w: %w: %w", ErrMemory, ErrTrap, trap)
+	}
+	return fmt.Errorf("%w: %w", ErrTrap, trap)
+}
+
+// apiArg makes an argument of a controller function. 0 says that there's no memory for it.
+type apiArg func(g *Guest) uint32
+
+func stringArg(s string) apiArg {
+	return func(g *Guest) uint32 { return g.env.machine.newString(g.ctx, s) }
+}
+
+func boolArg(b bool) apiArg {
+	x := xFalse
+	if b {
+		x = xTrue
+	}
+	return func(g *Guest) uint32 { return g.env.machine.call32(g.ctx, x) }
+}
+
+func valueArg(v uint32) apiArg {
+	return func(g *Guest) uint32 { return g.env.machine.call32(g.ctx, xDupValue, uint64(v)) }
+}
+
+// callAPI calls a function of the controller. text, if not nil, gets its result if that's a string.
+func (g *Guest) callAPI(f apiFunction, args []apiArg, text *string) error {
+	m := g.env.machine
+	var values [3]uint32
+	for i, a := range args {
+		if values[i] = a(g); values[i] == 0 {
+			return fmt.Errorf("%w: no room for the argument of %s", ErrMemory, apiNames[f])
+		}
+	}
+	v := m.apply(g.ctx, g.image.api[f], g.env.scratch, values[:len(args)]...)
+	if m.isException(g.ctx, v) {
+		m.freeValue(g.ctx, v)
+		return g.exhausted()
+	}
+	if text != nil {
+		*text, _ = m.stringOf(g.ctx, v, g.env.scratch)
+	}
+	m.freeValue(g.ctx, v)
+	return nil
+}
+
+// findUnhandled renders the first rejection that nobody handles.
+func (g *Guest) findUnhandled() error {
+	t := &g.env.reject
+	if len(t.list) == 0 {
+		if t.lost > 0 {
+			g.leg.unhandled = t.lostError()
+		}
+		return nil
+	}
+	var text string
+	if err := g.callAPI(apiDescribeError, []apiArg{valueArg(t.list[0].reason)}, &text); err != nil {
+		return err
+	}
+	g.leg.unhandled = parseGuestError(text)
+	return nil
+}
