@@ -23,10 +23,13 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/codecell/codecell/schemas"
+	"github.com/codecell/codecell/wasm"
 )
 
 // Deps are what all cells of a host share.
 type Deps struct {
+	// Engine makes the guests.
+	Engine *wasm.Engine
 	// Ledger is the slot ledger of this process.
 	Ledger *actor.PID
 	// Logger gets our own faults, never the program's. Nil: slog.Default.
@@ -41,7 +44,9 @@ type Spec struct {
 	CallID string
 	// Source is the program, already accepted by the run.
 	Source string
-	// Limits of the run (F2).
+	// Image is the memory that the guest starts from: the controller and the admitted catalog.
+	Image *wasm.Image
+	// Limits of the run (F2): defaults and clamps applied.
 	Limits schemas.Limits
 	// Start is when the exec call arrived: its wall-clock budget counts from there (S5). Zero: now.
 	Start time.Time

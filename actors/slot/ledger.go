@@ -65,7 +65,6 @@ func (l *ledger) ask(ctx actor.Context, m *Ask) {
 		// Asked twice: the holder has it already, and can't have two.
 		ctx.Send(m.Holder, &Granted{Kind: m.Kind, Ticket: m.Ticket})
 	case l.held[m.Kind] < l.limit[m.Kind]:
-		h.ticket = m.Ticket
 		l.grant(ctx, h, m.Kind, m.Ticket)
 	case m.Kind == Slot:
 		ctx.Send(m.Holder, &Refused{Kind: m.Kind, Ticket: m.Ticket})

@@ -1,0 +1,79 @@
+package cell
+
+import (
+	"time"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// Effect is something that the shell must do, in the order given.
+type Effect interface{ effect() }
+
+type (
+	// AskSlot and AskWorker ask the ledger; FreeSlot and FreeWorker give back, or withdraw the ask.
+	AskSlot    struct{ Ticket uint64 }
+	AskWorker  struct{ Ticket uint64 }
+	FreeSlot   struct{}
+	FreeWorker struct{}
+	// IdleWorker tells the ledger that the worker isn't computing; BusyWorker that it does.
+	IdleWorker struct{}
+	BusyWorker struct{}
+	// RunLeg runs the guest until it is idle: a fresh one, the live one, or the snapshot, whichever there
+	// is. [LegDone] follows, always.
+	RunLeg struct {
+		Answers []Settlement
+		// Deadline stops the leg.
+		Deadline time.Time
+	}
+	// StopLeg stops the running leg; its LegDone still follows.
+	StopLeg struct{}
+	// Park turns the live guest into a snapshot. [Parked] or [ParkFailed] follows.
+	Park struct{}
+	// DropGuest gives up the live guest.
+	DropGuest struct{}
+	// Dispatch hands a call to the run. A call that is refused comes back as an [Answer].
+	Dispatch struct{ Call Call }
+	// CancelCall says that nobody waits for a dispatched call any more.
+	CancelCall struct{ ID string }
+	// SetTimer sets a timer: at the time At, or, if that's zero, After from now.
+	SetTimer struct {
+		Timer Timer
+		At    time.Time
+		After time.Duration
+	}
+	// ClearTimer clears one. A firing may still come and is ignored.
+	ClearTimer struct{ Timer Timer }
+	// Respond answers all of To with one result.
+	Respond struct {
+		To     []Observer
+		Result *schemas.Result
+	}
+	// Ack says that the cell is stopped.
+	Ack struct{ Done func() }
+	// Tell publishes a fact.
+	Tell struct{ Fact any }
+	// Stop is the last effect but for later answers: the cell holds nothing any more.
+	Stop struct {
+		Result *schemas.Result
+		Waits  []WaitResult
+	}
+)
+
+func (AskSlot) effect()    {}
+func (AskWorker) effect()  {}
+func (FreeSlot) effect()   {}
+func (FreeWorker) effect() {}
+func (IdleWorker) effect() {}
+func (BusyWorker) effect() {}
+func (RunLeg) effect()     {}
+func (StopLeg) effect()    {}
+func (Park) effect()       {}
+func (DropGuest) effect()  {}
+func (Dispatch) effect()   {}
+func (CancelCall) effect() {}
+func (SetTimer) effect()   {}
+func (ClearTimer) effect() {}
+func (Respond) effect()    {}
+func (Ack) effect()        {}
+func (Tell) effect()       {}
+func (Stop) effect()       {}

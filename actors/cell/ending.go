@@ -1,0 +1,152 @@
+package cell
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// keptWaits bounds the results kept for repeated deliveries of a wait (W5).
+const keptWaits = 4
+
+// complete ends a cell for which nothing is pending any more (X11, X12, E3).
+func (m *Machine) complete(at time.Time) {
+	switch {
+	case m.unhandled != nil:
+		m.fail(at, *m.unhandled)
+	case m.main == nil:
+		m.fail(at, Failure{Code: schemas.InternalError, Text: "the program waits for a promise that nothing can settle: " +
+			"it is pending without host work. Await a tool call, a timer or yield_control, or resolve the promise yourself."})
+	default:
+		items, value := m.output.Completed(m.main.Value)
+		m.finish(at, &schemas.Result{Status: schemas.StatusCompleted, Value: value, Output: items})
+	}
+}
+
+// fail ends a cell at once: what is pending is cancelled, what is queued never starts.
+func (m *Machine) fail(at time.Time, f Failure) {
+	items, text := m.output.Failed(f.Text)
+	r := &schemas.Result{Status: schemas.StatusFailed, Code: f.Code, Error: text, Output: items}
+	r.Telemetry.Calls = m.history.outcomes(m.spec.Tool)
+	m.finish(at, r)
+}
+
+// finish releases everything, gives the terminal result, and ends.
+func (m *Machine) finish(at time.Time, r *schemas.Result) {
+	m.releaseRequests(at)
+	if len(m.observers) > 0 {
+		m.clearDeadline()
+	} else if m.phase == phaseParked {
+		m.emit(ClearTimer{Timer{Kind: TTLTimer, Turn: m.turn}})
+	}
+	switch m.phase {
+	case phaseIdle:
+		m.dropGuest()
+	case phaseQueued:
+		m.emit(FreeWorker{})
+	}
+	if m.slot != slotNone {
+		m.slot = slotNone
+		m.emit(FreeSlot{})
+	}
+	m.phase = phaseEnded
+	m.inbox.take()
+	m.emit(Tell{&schemas.CellEnded{
+		At: at.UnixNano(), Address: m.spec.Address, Status: r.Status, Code: r.Code,
+		Calls: m.history.total, DurationUs: at.Sub(m.begun).Microseconds(),
+	}})
+	m.result = r
+	m.respond(r)
+	for _, done := range m.acks {
+		m.emit(Ack{done})
+	}
+	m.acks = nil
+	m.emit(Stop{Result: r, Waits: m.waits})
+}
+
+func (m *Machine) dropGuest() {
+	m.emit(DropGuest{})
+	m.emit(FreeWorker{})
+	m.phase = phaseNew
+}
+
+// releaseRequests cancels calls and timers that nobody waits for any more.
+func (m *Machine) releaseRequests(at time.Time) {
+	for _, q := range m.requests.all {
+		switch {
+		case q.state != sent && q.state != started:
+		case q.Kind == TimerRequest:
+			m.emit(ClearTimer{Timer{Kind: RequestTimer, Request: q.ID}})
+		default:
+			m.emit(CancelCall{ID: q.ID})
+			m.emit(Tell{&schemas.CallEnded{
+				At: at.UnixNano(), Address: m.spec.Address, Call: q.ID, Outcome: schemas.Unknown,
+				DurationUs: at.Sub(q.sent).Microseconds(),
+			}})
+		}
+	}
+	m.requests.all, m.requests.taken = nil, 0
+}
+
+// respond answers all observers with one result and remembers it for a repeated wait.
+func (m *Machine) respond(r *schemas.Result) {
+	r.Untrusted = m.untrusted
+	r.ReplaySafe = m.spec.RestartSafe && r.Status != schemas.StatusFailed
+	if len(m.observers) == 0 {
+		return
+	}
+	m.emit(Respond{To: m.observers, Result: r})
+	if id := m.observers[0].CallID; m.resumes > 0 && id != "" {
+		if len(m.waits) == keptWaits {
+			m.waits = append(m.waits[:0:0], m.waits[1:]...)
+		}
+		m.waits = append(m.waits, WaitResult{CallID: id, Result: r})
+	}
+	m.observers = nil
+}
+
+// abort ends a cell from outside; the answers come when the guest has stopped (S8).
+func (m *Machine) abort(e Abort) {
+	switch m.phase {
+	case phaseEnded:
+		m.emit(Ack{e.Done})
+		return
+	case phaseStopping:
+		m.acks = append(m.acks, e.Done)
+		return
+	}
+	m.acks = append(m.acks, e.Done)
+	reason := e.Reason
+	if reason == "" {
+		reason = "cancelled"
+	}
+	f := Failure{Code: schemas.Aborted, Text: "code mode run aborted: " + reason}
+	switch m.phase {
+	case phaseRunning:
+		m.emit(StopLeg{})
+	case phaseParking:
+	default:
+		m.fail(e.At, f)
+		return
+	}
+	m.phase, m.ending = phaseStopping, &f
+	m.releaseRequests(e.At)
+}
+
+func (m *Machine) exhausted() Failure {
+	return Failure{Code: schemas.Timeout, Text: "code mode timeout exceeded: the program used up its budget of " + m.budget() +
+		" without anything pending"}
+}
+
+func (m *Machine) overflow() Failure {
+	return Failure{Code: schemas.InvalidInput, Text: fmt.Sprintf("too many requests at once: at most %d calls and timers are in flight "+
+		"and %d may queue. None of this step's requests was sent. Await smaller batches before creating more.",
+		m.requests.places, m.requests.queue)}
+}
+
+// Observers are those who still wait for an answer: the shell's last words go to them.
+func (m *Machine) Observers() []Observer { return m.observers }
+
+// Ended tells whether the cell has its terminal result.
+func (m *Machine) Ended() bool { return m.phase == phaseEnded }

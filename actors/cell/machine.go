@@ -1,0 +1,281 @@
+package cell
+
+import (
+	"time"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// phase is where a cell is.
+type phase uint8
+
+const (
+	phaseNew      phase = iota
+	phaseQueued         // no guest; a worker is asked for
+	phaseRunning        // a leg runs
+	phaseIdle           // the guest is live and waits for answers, or for the slot
+	phaseParking        // the guest is being made a snapshot
+	phaseParked         // there is a snapshot and no guest
+	phaseStopping       // a leg or a park must end before the cell can
+	phaseEnded
+)
+
+// slotState is the cell's standing with the slot ledger.
+type slotState uint8
+
+const (
+	slotNone slotState = iota
+	slotAsked
+	slotHeld
+)
+
+// Machine decides what a cell does. It is pure: it has no clock, no bus, no guest and no goroutine.
+// The shell feeds it events, one at a time, and does the effects it returns, in order.
+//
+// It promises, for any order of events that the shell can produce:
+//
+//   - there is one leg or park at a time, and none without a worker;
+//   - nothing reaches a tool or a timer before the slot is held (S1);
+//   - every observer is answered once, every request settled at most once, in order of arrival;
+//   - after the terminal state it only answers late observers, and it has released its slot, worker,
+//     timers and calls.
+type Machine struct {
+	spec MachineSpec
+	out  []Effect
+
+	phase   phase
+	slot    slotState
+	ticket  uint64 // of the last ask
+	started bool   // the program has begun: there is state worth keeping
+
+	turn     int // counts deadlines and TTLs
+	deadline time.Time
+	resumes  int  // waits admitted
+	due      bool // the deadline has passed, and the answer to it is on its way
+	visible  bool // the park in progress is for the observers, not for the ledger
+	yielded  bool // a yield was issued in the last leg
+	rigid    bool // the guest was too large for a snapshot, and hasn't run since
+
+	observers []Observer
+	waits     []WaitResult
+	acks      []func()
+
+	requests  requests
+	inbox     inbox
+	history   history
+	output    Output
+	main      *Main
+	unhandled *Failure
+	untrusted bool
+
+	begun  time.Time
+	parked int      // bytes of the snapshot
+	ending *Failure // what a stopping cell ends with
+	result *schemas.Result
+}
+
+// MachineSpec is what a machine must know of its cell.
+type MachineSpec struct {
+	Address     schemas.Address
+	Title       string
+	Limits      schemas.Limits
+	Start       time.Time
+	RestartSafe bool
+	// Tool names a ref; it must be pure.
+	Tool func(ref int) string
+}
+
+// NewMachine makes the machine of one cell. Its first event must be [Begin].
+func NewMachine(spec MachineSpec) *Machine {
+	l := spec.Limits
+	return &Machine{
+		spec:     spec,
+		requests: requests{places: l.PendingCalls, queue: l.QueuedCalls},
+		inbox:    inbox{limit: min(l.MemoryBytes, l.SnapshotBytes)},
+		output:   Output{Max: l.OutputBytes},
+	}
+}
+
+// Step takes one event and returns what must be done. The slice is valid until the next Step.
+func (m *Machine) Step(e Event) []Effect {
+	m.out = m.out[:0]
+	switch e := e.(type) {
+	case Begin:
+		m.begin(e)
+	case WorkerGranted:
+		m.workerGranted(e)
+	case SlotGranted:
+		m.slotGranted(e)
+	case SlotRefused:
+		m.slotRefused(e)
+	case WorkerWanted:
+		m.workerWanted()
+	case LegDone:
+		m.legDone(e)
+	case Parked:
+		m.parkDone(e)
+	case ParkFailed:
+		m.parkFailed(e)
+	case Answer:
+		m.answer(e)
+	case TimerFired:
+		m.timerFired(e)
+	case Observed:
+		m.observed(e)
+	case Abort:
+		m.abort(e)
+	}
+	return m.out
+}
+
+func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
+
+func (m *Machine) begin(e Begin) {
+	m.begun = e.At
+	m.observers = append(m.observers, e.Observer)
+	m.emit(Tell{&schemas.CellStarted{At: e.At.UnixNano(), Address: m.spec.Address, Title: m.spec.Title}})
+	start := m.spec.Start
+	if start.IsZero() {
+		start = e.At
+	}
+	m.setDeadline(start)
+	m.queueForWorker()
+}
+
+// setDeadline opens the budget of one exec or wait call (S5).
+func (m *Machine) setDeadline(start time.Time) {
+	m.turn++
+	m.due = false
+	m.deadline = start.Add(m.spec.Limits.Timeout)
+	m.emit(SetTimer{Timer: Timer{Kind: DeadlineTimer, Turn: m.turn}, At: m.deadline})
+}
+
+func (m *Machine) queueForWorker() {
+	m.phase = phaseQueued
+	m.ticket++
+	m.emit(AskWorker{Ticket: m.ticket})
+}
+
+func (m *Machine) workerGranted(e WorkerGranted) {
+	if m.phase != phaseQueued || e.Ticket != m.ticket {
+		return // withdrawn in the meantime
+	}
+	m.runLeg()
+}
+
+// runLeg hands every answer to the guest, in order of arrival, and leaves their places.
+func (m *Machine) runLeg() {
+	answers := m.inbox.take()
+	for _, a := range answers {
+		m.requests.remove(a.ID)
+	}
+	m.phase, m.started, m.yielded, m.rigid = phaseRunning, true, false, false
+	m.emit(RunLeg{Answers: answers, Deadline: m.deadline})
+}
+
+func (m *Machine) legDone(e LegDone) {
+	for _, item := range e.Output {
+		m.output.Add(item)
+	}
+	m.untrusted = m.untrusted || e.Untrusted
+	m.unhandled = e.Unhandled
+	if m.phase == phaseStopping {
+		if e.Failure == nil {
+			m.dropGuest()
+		} else {
+			m.emit(FreeWorker{})
+		}
+		m.fail(e.At, *m.ending)
+		return
+	}
+	m.phase = phaseIdle
+	room := m.requests.room()
+	m.note(e)
+	switch {
+	case e.Failure != nil: // the guest is gone
+		m.emit(FreeWorker{})
+		m.phase = phaseNew
+		m.fail(e.At, *e.Failure)
+	case e.Overflow || len(e.Requests) > room:
+		m.fail(e.At, m.overflow())
+	case m.main != nil && m.main.Err != nil:
+		m.fail(e.At, *m.main.Err)
+	default:
+		m.settle(e.At)
+	}
+}
+
+// note takes over what the leg asked for.
+func (m *Machine) note(e LegDone) {
+	if e.Main != nil {
+		m.main = e.Main
+	}
+	for _, q := range e.Requests {
+		m.requests.add(q)
+		m.yielded = m.yielded || q.Kind == YieldRequest
+		if q.Kind == CallRequest {
+			m.history.add(q.ID, q.Ref)
+		}
+	}
+	for _, id := range e.Cancelled {
+		m.clear(id)
+	}
+	for _, a := range e.Local {
+		m.inbox.put(a)
+	}
+}
+
+// clear forgets a timer that the program cleared, fired or not (G4).
+func (m *Machine) clear(id string) {
+	q := m.requests.find(id)
+	if q == nil || q.Kind != TimerRequest {
+		return
+	}
+	if q.state == sent {
+		m.emit(ClearTimer{Timer{Kind: RequestTimer, Request: id}})
+	}
+	m.inbox.drop(id)
+	m.requests.remove(id)
+}
+
+// refill sends queued requests into free places, oldest first.
+func (m *Machine) refill(at time.Time) {
+	for q := m.requests.next(); q != nil; q = m.requests.next() {
+		q.sent = at
+		if q.Kind == TimerRequest {
+			m.emit(SetTimer{Timer: Timer{Kind: RequestTimer, Request: q.ID}, After: q.Delay})
+			continue
+		}
+		m.history.set(q.ID, schemas.Started)
+		m.emit(Dispatch{Call{ID: q.ID, Ref: q.Ref, Args: q.Args}})
+		q.Args = nil
+	}
+}
+
+// settle decides what comes after a leg, or after the slot was granted: the guest is live and idle.
+func (m *Machine) settle(at time.Time) {
+	unsettled, _ := m.requests.unsettled()
+	if unsettled > 0 && m.slot != slotHeld {
+		if m.slot == slotNone {
+			m.slot = slotAsked
+			m.ticket++
+			m.emit(AskSlot{Ticket: m.ticket})
+		}
+		return
+	}
+	m.refill(at)
+	switch {
+	case m.yielded:
+		m.park(true)
+	case len(m.inbox.items) > 0 && m.due && unsettled == 0:
+		m.fail(at, m.exhausted())
+	case m.due && unsettled > 0:
+		m.park(true)
+	case len(m.inbox.items) > 0:
+		m.runLeg()
+	case unsettled == 0:
+		m.complete(at)
+	default:
+		m.emit(IdleWorker{})
+	}
+}

@@ -1,0 +1,98 @@
+package cell
+
+import (
+	"time"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// answer takes news of a call. Only its first settlement counts.
+func (m *Machine) answer(e Answer) {
+	q := m.requests.find(e.ID)
+	if q == nil || q.Kind != CallRequest || q.state == queued || q.state == answered || m.phase >= phaseStopping {
+		return
+	}
+	if e.State == schemas.AnswerAccepted {
+		q.state = started
+		return
+	}
+	q.state = answered
+	m.untrusted = m.untrusted || e.Untrusted
+	outcome, code := schemas.Done, schemas.CallCode("")
+	if e.Err != nil {
+		outcome, code = schemas.Failed, e.Err.Code
+		if e.Err.Effect != "" {
+			outcome = e.Err.Effect
+		}
+	}
+	m.history.set(q.ID, outcome)
+	m.emit(Tell{&schemas.CallEnded{
+		At: e.At.UnixNano(), Address: m.spec.Address, Call: q.ID, Outcome: outcome, Code: code,
+		DurationUs: e.At.Sub(q.sent).Microseconds(),
+	}})
+	m.inbox.put(Settlement{ID: q.ID, Value: e.Value, Err: e.Err})
+	m.wake()
+}
+
+// wake goes on with a cell that has something in its inbox, if someone waits for it.
+func (m *Machine) wake() {
+	switch {
+	case m.phase == phaseIdle && m.slot == slotHeld:
+		m.runLeg()
+	case m.phase == phaseParked && len(m.observers) > 0:
+		m.queueForWorker()
+	}
+	// A running leg is followed by another, a queued cell is on its way, and a parked one waits for a wait.
+}
+
+func (m *Machine) timerFired(e TimerFired) {
+	if m.phase >= phaseStopping {
+		return
+	}
+	switch e.Timer.Kind {
+	case RequestTimer:
+		q := m.requests.find(e.Timer.Request)
+		if q == nil || q.Kind != TimerRequest || q.state != sent {
+			return // cleared in the meantime
+		}
+		q.state = answered
+		m.inbox.put(Settlement{ID: q.ID, Value: schemas.JSON("null")})
+		m.wake()
+	case DeadlineTimer:
+		if e.Timer.Turn == m.turn && !m.due {
+			m.deadlineDue(e.At)
+		}
+	case TTLTimer:
+		if e.Timer.Turn == m.turn && m.phase == phaseParked && len(m.observers) == 0 {
+			m.fail(e.At, Failure{Code: schemas.Aborted, Text: "code mode run expired: nobody waited for it in time"})
+		}
+	}
+}
+
+// deadlineDue ends the budget of the current call (S5).
+func (m *Machine) deadlineDue(at time.Time) {
+	switch m.phase {
+	case phaseQueued:
+		m.emit(FreeWorker{})
+		if !m.started {
+			m.phase = phaseNew
+			m.fail(at, Failure{Code: schemas.Timeout, Text: "no guest was free within the budget of " + m.budget() +
+				"; the program was not started. Try again later."})
+			return
+		}
+		m.phase = phaseParked
+		m.announce(at)
+	case phaseParked:
+		m.announce(at)
+	case phaseIdle:
+		if m.slot == slotHeld {
+			m.park(true)
+			return
+		}
+		m.due = true // the ledger's answer is on its way
+	default:
+		m.due = true // the leg or park in progress ends by itself
+	}
+}
+
+func (m *Machine) budget() string { return m.spec.Limits.Timeout.String() }
