@@ -88,3 +88,19 @@ func (c *Config) ToolSearchFor(agent string) ToolSearch {
 	t.SearchDefault = limit(min(8, t.SearchMax), 1, t.SearchMax, a.SearchDefaultLimit, g.SearchDefaultLimit)
 	return t
 }
+
+// Ways to park a cell (S10).
+const (
+	ParkSnapshot = "snapshot"
+	ParkLive     = "live"
+)
+
+// ParkingFor is how an agent's cells are parked: [ParkSnapshot] unless configured.
+func (c *Config) ParkingFor(agent string) string {
+	for _, m := range []*CodeModeConfig{c.Agent(agent).Tools.CodeMode, c.Tools.CodeMode} {
+		if m != nil && m.Parking != "" {
+			return m.Parking
+		}
+	}
+	return ParkSnapshot
+}
