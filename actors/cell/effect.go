@@ -45,11 +45,9 @@ type (
 	ClearTimer struct{ Timer Timer }
 	// Respond answers all of To with one result.
 	Respond struct {
-		To     []Observer
+		To     []*Observer
 		Result *schemas.Result
 	}
-	// Ack says that the cell is stopped.
-	Ack struct{ Done func() }
 	// Tell publishes a fact.
 	Tell struct{ Fact any }
 	// Stop is the last effect but for later answers: the cell holds nothing any more.
@@ -74,6 +72,5 @@ func (CancelCall) effect() {}
 func (SetTimer) effect()   {}
 func (ClearTimer) effect() {}
 func (Respond) effect()    {}
-func (Ack) effect()        {}
 func (Tell) effect()       {}
 func (Stop) effect()       {}

@@ -58,10 +58,10 @@ func (m *Machine) finish(at time.Time, r *schemas.Result) {
 	}})
 	m.result = r
 	m.respond(r)
-	for _, done := range m.acks {
-		m.emit(Ack{done})
+	if len(m.enders) > 0 {
+		m.emit(Respond{To: m.enders, Result: r})
+		m.enders = nil
 	}
-	m.acks = nil
 	m.emit(Stop{Result: r, Waits: m.waits})
 }
 
@@ -93,6 +93,7 @@ func (m *Machine) releaseRequests(at time.Time) {
 func (m *Machine) respond(r *schemas.Result) {
 	r.Untrusted = m.untrusted
 	r.ReplaySafe = m.spec.RestartSafe && r.Status != schemas.StatusFailed
+	m.addTelemetry(r)
 	if len(m.observers) == 0 {
 		return
 	}
@@ -108,15 +109,12 @@ func (m *Machine) respond(r *schemas.Result) {
 
 // abort ends a cell from outside; the answers come when the guest has stopped (S8).
 func (m *Machine) abort(e Abort) {
-	switch m.phase {
-	case phaseEnded:
-		m.emit(Ack{e.Done})
-		return
-	case phaseStopping:
-		m.acks = append(m.acks, e.Done)
+	if e.Observer != nil {
+		m.enders = append(m.enders, e.Observer)
+	}
+	if m.phase == phaseStopping {
 		return
 	}
-	m.acks = append(m.acks, e.Done)
 	reason := e.Reason
 	if reason == "" {
 		reason = "cancelled"
@@ -145,8 +143,24 @@ func (m *Machine) overflow() Failure {
 		m.requests.places, m.requests.queue)}
 }
 
-// Observers are those who still wait for an answer: the shell's last words go to them.
-func (m *Machine) Observers() []Observer { return m.observers }
+// addTelemetry adds the run's part (E4); a result's own part is its calls.
+func (m *Machine) addTelemetry(r *schemas.Result) {
+	if m.spec.Telemetry == nil {
+		return
+	}
+	calls := r.Telemetry.Calls
+	r.Telemetry = m.spec.Telemetry()
+	r.Telemetry.Calls = calls
+}
 
-// Ended tells whether the cell has its terminal result.
-func (m *Machine) Ended() bool { return m.phase == phaseEnded }
+// late answers who comes after the end.
+func (m *Machine) late(e Event) {
+	switch e := e.(type) {
+	case Observed:
+		m.observed(e)
+	case Abort:
+		if e.Observer != nil {
+			m.emit(Respond{To: []*Observer{e.Observer}, Result: m.result})
+		}
+	}
+}

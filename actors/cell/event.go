@@ -17,7 +17,7 @@ type (
 	// Begin is the first event.
 	Begin struct {
 		At       time.Time
-		Observer Observer
+		Observer *Observer
 	}
 	// WorkerGranted, SlotGranted and SlotRefused are the ledger's answers.
 	WorkerGranted struct {
@@ -85,13 +85,13 @@ type (
 	Observed struct {
 		At       time.Time
 		Start    time.Time
-		Observer Observer
+		Observer *Observer
 	}
-	// Abort ends the cell (S8). Done may be nil.
+	// Abort ends the cell (S8). Its observer, if there is one, is answered when the guest has stopped.
 	Abort struct {
-		At     time.Time
-		Reason string
-		Done   func()
+		At       time.Time
+		Reason   string
+		Observer *Observer
 	}
 )
 
@@ -108,10 +108,12 @@ func (TimerFired) event()    {}
 func (Observed) event()      {}
 func (Abort) event()         {}
 
-// Observer is one exec or wait that wants an answer.
+// Observer is one exec, wait or cancel that wants an answer.
 type Observer struct {
 	CallID string
 	Reply  Reply
+
+	answered bool // kept by the shell
 }
 
 // Main is how the main program settled: with Value, or with Err.

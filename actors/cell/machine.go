@@ -56,9 +56,9 @@ type Machine struct {
 	yielded  bool // a yield was issued in the last leg
 	rigid    bool // the guest was too large for a snapshot, and hasn't run since
 
-	observers []Observer
+	observers []*Observer
+	enders    []*Observer // of aborts, answered at the end
 	waits     []WaitResult
-	acks      []func()
 
 	requests  requests
 	inbox     inbox
@@ -83,6 +83,8 @@ type MachineSpec struct {
 	RestartSafe bool
 	// Tool names a ref; it must be pure.
 	Tool func(ref int) string
+	// Telemetry is the run's part of a result's telemetry; nil for none.
+	Telemetry func() schemas.Telemetry
 }
 
 // NewMachine makes the machine of one cell. Its first event must be [Begin].
@@ -99,6 +101,10 @@ func NewMachine(spec MachineSpec) *Machine {
 // Step takes one event and returns what must be done. The slice is valid until the next Step.
 func (m *Machine) Step(e Event) []Effect {
 	m.out = m.out[:0]
+	if m.phase == phaseEnded {
+		m.late(e)
+		return m.out
+	}
 	switch e := e.(type) {
 	case Begin:
 		m.begin(e)
