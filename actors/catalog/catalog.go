@@ -1,0 +1,174 @@
+package catalog
+
+import (
+	"sync"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// Options are what a catalog depends on besides its tools.
+type Options struct {
+	// Contract is the profile that guests are promised; empty means "current".
+	Contract string
+	// Servers describes the enabled MCP servers by name. A server is part of the catalog if it
+	// has an admitted tool, or if its entry here offers resources or prompts. Leave disabled and
+	// failed servers out: an identifier depends only on the servers that are here.
+	Servers map[string]schemas.ServerInfo
+	// SearchDefault and SearchMax bound the hits of one search; zero means the limits' defaults (F2).
+	SearchDefault int
+	SearchMax     int
+	// Features are the optional guest globals.
+	Features Features
+}
+
+// Features says which optional globals a guest has. A false one has no global.
+type Features struct {
+	Nodes      bool `json:"nodes"`
+	Namespaces bool `json:"namespaces"`
+	Results    bool `json:"results"`
+	Store      bool `json:"store"`
+}
+
+// Entry is one admitted tool. Read it, don't change it.
+type Entry struct {
+	schemas.Tool
+	// Ref addresses the tool in its catalog: entries are numbered 0, 1, 2, … in catalog order.
+	Ref int
+	// CallableName is how a program calls the tool: a global's name, or "MCP.<server>.<tool>".
+	CallableName string
+	// APIPath is the virtual file that declares the tool (G3).
+	APIPath string
+	// InputHint and OutputHint are TypeScript hints (C7); empty means that there is none.
+	InputHint  string
+	OutputHint string
+
+	server     *server // of an MCP tool
+	identifier string  // the part of CallableName after the server's
+}
+
+// Untrusted tells whether the tool's texts and results come from outside (O5).
+func (e *Entry) Untrusted() bool { return e.Source != schemas.SourceNative }
+
+// server is one MCP server of the catalog.
+type server struct {
+	name       string
+	identifier string
+	info       schemas.ServerInfo
+	tools      []*Entry
+}
+
+// Catalog is a run's admitted tools. Make one with [Build].
+type Catalog struct {
+	options Options
+	entries []*Entry
+	servers []*server // by name
+	counts  schemas.SourceCounts
+
+	byCallable map[string]*Entry
+	byServer   map[string]*server // by identifier
+	install    []byte
+	version    string
+
+	index func() *index // built by the first search
+	files func() *files // built by the first look at API
+}
+
+// Build admits tools, names them and renders what guests see. It is deterministic for equal sets
+// of tools whatever their order (C2). Tools that can't be admitted are left out and each gives
+// a problem; the others stay (C4). Direct-only and control tools are absent by contract and
+// give no problem (C1).
+func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
+	defaults := schemas.DefaultLimits()
+	if options.Contract == "" {
+		options.Contract = "current"
+	}
+	if options.SearchMax < 1 {
+		options.SearchMax = defaults.SearchMax
+	}
+	if options.SearchDefault < 1 {
+		options.SearchDefault = defaults.SearchDefault
+	}
+	options.SearchDefault = min(options.SearchDefault, options.SearchMax)
+
+	entries, problems := admit(tools)
+	c := &Catalog{options: options, entries: entries}
+	c.servers = groupServers(entries, options.Servers)
+	nameGlobals(entries)
+	nameServers(c.servers)
+	c.byCallable = make(map[string]*Entry, len(entries))
+	c.byServer = make(map[string]*server, len(c.servers))
+	for _, s := range c.servers {
+		c.byServer[s.identifier] = s
+	}
+	for ref, e := range entries {
+		e.Ref = ref
+		c.byCallable[e.CallableName] = e
+		switch e.Source {
+		case schemas.SourceNative:
+			c.counts.Native++
+			e.APIPath = "tools/" + e.CallableName + ".d.ts"
+			e.InputHint, e.OutputHint = hints(&e.Tool)
+		case schemas.SourceMCP:
+			c.counts.MCP++
+			e.APIPath = mcpPath(e.server)
+		case schemas.SourceClient:
+			c.counts.Client++
+			e.APIPath = "tools/" + e.CallableName + ".d.ts"
+			e.InputHint = unknown
+		}
+	}
+	c.install = c.renderInstall()
+	c.version = c.hash()
+	c.index = sync.OnceValue(func() *index { return newIndex(c.entries) })
+	c.files = sync.OnceValue(func() *files { return newFiles(c) })
+	return c, problems
+}
+
+// Size is the number of tools.
+func (c *Catalog) Size() int { return len(c.entries) }
+
+// Counts counts the tools by source (E4).
+func (c *Catalog) Counts() schemas.SourceCounts { return c.counts }
+
+// Tool gives the tool that a guest names by its ref. A guest may send any number.
+func (c *Catalog) Tool(ref int) (*Entry, bool) {
+	if ref < 0 || ref >= len(c.entries) {
+		return nil, false
+	}
+	return c.entries[ref], true
+}
+
+// Lookup gives the tool with exactly this callable name.
+func (c *Catalog) Lookup(callableName string) (*Entry, bool) {
+	e, ok := c.byCallable[callableName]
+	return e, ok
+}
+
+// All gives every tool in catalog order (C1).
+func (c *Catalog) All() []*Entry { return append([]*Entry(nil), c.entries...) }
+
+// Version is a hash of everything that a guest or a model can learn from the catalog. Two catalogs
+// with one version look alike from inside a cell.
+func (c *Catalog) Version() string { return c.version }
+
+// Entries lists the catalog for people, in catalog order.
+func (c *Catalog) Entries() []schemas.CatalogEntry {
+	out := make([]schemas.CatalogEntry, len(c.entries))
+	for i, e := range c.entries {
+		out[i] = e.Public()
+	}
+	return out
+}
+
+// Public is the tool as people see it.
+func (e *Entry) Public() schemas.CatalogEntry {
+	return schemas.CatalogEntry{
+		CallableName: e.CallableName,
+		ToolName:     e.Name,
+		Owner:        e.Owner,
+		Source:       e.Source,
+		Description:  e.description(),
+		Input:        e.InputHint,
+		Output:       e.OutputHint,
+	}
+}
