@@ -25,7 +25,7 @@ func BenchmarkMeter(b *testing.B) {
 		opts meter.Options
 	}{
 		{"plain", meter.Options{}}, {"loops2000", meter.Options{Interval: 2000, SkipEntries: true}},
-		{"entries2000", meter.Options{Interval: 2000}},{"entries10000", meter.Options{Interval: 10000}},
+		{"entries2000", meter.Options{Interval: 2000}}, {"entries10000", meter.Options{Interval: 10000}},
 	} {
 		e, err := NewEngine(context.Background(), Config{controller: testController, rewrite: func(m []byte) ([]byte, error) {
 			if v.opts.Interval == 0 {

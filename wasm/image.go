@@ -255,14 +255,15 @@ func (e *env) exception(ctx context.Context, v uint32) error {
 		return nil
 	}
 	m.freeValue(ctx, v)
-	return e.takeException(ctx)
-}
-
-// takeException reads name and message of the pending exception.
-func (e *env) takeException(ctx context.Context) *GuestError {
-	m := e.machine
 	exc := m.call32(ctx, xGetException)
 	defer m.freeValue(ctx, exc)
+	return e.readError(ctx, exc)
+}
+
+// readError reads an error's fields without the controller's help. It's for errors of the controller and the engine, since
+// it would run getters.
+func (e *env) readError(ctx context.Context, exc uint32) *GuestError {
+	m := e.machine
 	get := func(name string) string {
 		p := m.alloc(ctx, name)
 		if p == 0 {
@@ -282,11 +283,11 @@ func (e *env) takeException(ctx context.Context) *GuestError {
 	if s, ok := m.stringOf(ctx, exc, e.scratch); ok {
 		return &GuestError{Name: "Error", Message: s}
 	}
-	ge := &GuestError{Name: get("name"), Message: get("message"), Stack: get("stack")}
-	if ge.Name == "" && ge.Message == "" {
-		ge.Name, ge.Message = "InternalError", "out of memory"
+	read := &GuestError{Name: get("name"), Message: get("message"), Stack: get("stack")}
+	if read.Name == "" && read.Message == "" {
+		read.Name, read.Message = "InternalError", "out of memory" // not even a property could be read
 	}
-	return ge
+	return read
 }
 
 // load writes the image over everything the machine holds.

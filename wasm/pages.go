@@ -13,19 +13,26 @@ type pageSet struct {
 
 var zeroPage [diffPage]byte
 
-// diff collects the pages of mem that differ from what base returns for them (nil standing for zeros).
-func diff(mem []byte, base func(page int) []byte) pageSet {
-	var s pageSet
+// diffIndex lists the pages of mem that differ from what base returns for them (nil standing for zeros).
+func diffIndex(mem []byte, base func(page int) []byte) (index []uint32) {
 	for n := 0; n*diffPage < len(mem); n++ {
-		page := mem[n*diffPage : (n+1)*diffPage]
 		old := base(n)
 		if old == nil {
 			old = zeroPage[:]
 		}
-		if !bytes.Equal(page, old) {
-			s.index = append(s.index, uint32(n))
-			s.data = append(s.data, page...)
+		if !bytes.Equal(mem[n*diffPage:(n+1)*diffPage], old) {
+			index = append(index, uint32(n))
 		}
+	}
+	return index
+}
+
+// diff is diffIndex with the pages copied.
+func diff(mem []byte, base func(page int) []byte) pageSet {
+	s := pageSet{index: diffIndex(mem, base)}
+	s.data = make([]byte, 0, len(s.index)*diffPage)
+	for _, n := range s.index {
+		s.data = append(s.data, mem[int(n)*diffPage:(int(n)+1)*diffPage]...)
 	}
 	return s
 }

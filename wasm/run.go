@@ -29,6 +29,9 @@ func (g *Guest) run(ctx context.Context, begin func() error) (Leg, error) {
 		if err == nil {
 			err = g.findUnhandled()
 		}
+		if err == nil && g.leg.fault != "" {
+			err = fmt.Errorf("%w: %s", ErrController, g.leg.fault)
+		}
 	})
 	leg := g.leg.take(g)
 	if err = g.explain(ctx, trap, err); err != nil {
@@ -55,10 +58,21 @@ func (g *Guest) drain() error {
 	}
 }
 
-// exhausted turns an exception that no program could catch into an error. The controller catches all that programs throw,
-// so what comes through is the engine's: no memory left, not even to build the error.
+// exhausted turns an exception that came through the controller into an error. Programs can't cause one by throwing: what the
+// engine doesn't let the controller catch either is its own refusal to go on, for want of memory or of room in a string.
+// The error also holds a *GuestError that tells which, for errors.As.
 func (g *Guest) exhausted() error {
-	return fmt.Errorf("%w: %w", ErrMemory, g.env.takeException(g.ctx))
+	m := g.env.machine
+	exc := m.call32(g.ctx, xGetException)
+	defer m.freeValue(g.ctx, exc)
+	described := m.apply(g.ctx, g.image.api[apiDescribeError], g.env.scratch, m.call32(g.ctx, xDupValue, uint64(exc)))
+	defer m.freeValue(g.ctx, described)
+	if !m.isException(g.ctx, described) {
+		if text, ok := m.stringOf(g.ctx, described, g.env.scratch); ok {
+			return fmt.Errorf("%w: %w", ErrMemory, parseGuestError(text))
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrMemory, g.env.readError(g.ctx, exc))
 }
 
 // explain finds the reason for which a leg ended early. What was asked for from outside comes first: it explains a trap.
