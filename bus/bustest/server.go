@@ -1,0 +1,63 @@
+// Package bustest helps to test what runs on the bus: a server for a test, a recorder of
+// transcripts, and hostile bytes.
+//
+// Importing it makes embedded servers live in testing/synctest bubbles: the access clock of
+// their stores, one goroutine a process with a channel from outside of any bubble, runs from
+// the start. In a bubble the store must be in memory: file stores read that clock, so their
+// messages don't age in virtual time.
+package bustest
+
+import (
+	"io"
+	"log/slog"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server/ats"
+	"go.uber.org/goleak"
+
+	"github.com/codecell/codecell/bus"
+)
+
+func init() { ats.Register() }
+
+// Server starts a server in memory, without a port, that ends with the test.
+func Server(t testing.TB) *bus.Server {
+	t.Helper()
+	return Start(t, bus.ServerOptions{})
+}
+
+// Start starts a server that ends with the test. Its log is discarded unless o has a logger.
+func Start(t testing.TB, o bus.ServerOptions) *bus.Server {
+	t.Helper()
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	s, err := bus.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Connect gives a connection that ends with the test.
+func Connect(t testing.TB, s *bus.Server) *bus.Conn {
+	t.Helper()
+	c, err := s.Connect(t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// Conn gives a connection to a server of its own.
+func Conn(t testing.TB) *bus.Conn {
+	t.Helper()
+	return Connect(t, Server(t))
+}
+
+// Clock is the goroutine that this package starts, for goleak.
+func Clock() goleak.Option {
+	return goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1")
+}

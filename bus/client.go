@@ -1,0 +1,176 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+const (
+	// probeEvery is how often the owner of a long request is asked whether it lives, and
+	// probeTimeout how long it may take to say so.
+	probeEvery   = 2 * time.Second
+	probeTimeout = 5 * time.Second
+	// quiet ends a gathering of all hosts: nobody has answered for so long.
+	quiet = 300 * time.Millisecond
+)
+
+// Client speaks to cell hosts. A refusal by a host is a *schemas.Error; a host that is gone
+// is one with the code runtime_unavailable, reported at once (U5).
+type Client struct{ c *Conn }
+
+// NewClient makes a client of a connection.
+func NewClient(c *Conn) *Client { return &Client{c: c} }
+
+// Run is an open run.
+type Run struct {
+	// Host and ID address the run on the bus.
+	Host, ID string
+	// Identity is the one that the run was opened with.
+	Identity schemas.Identity
+	// Surface is what a model is to be shown.
+	Surface schemas.Surface
+
+	client *Client
+}
+
+// Open opens a run on any host, or attaches to the one with the same identity.
+func (c *Client) Open(ctx context.Context, open schemas.Open) (*Run, error) {
+	rep, err := Ask[schemas.Opened](ctx, c.c, OpenSubject(), &open)
+	if errors.Is(err, ErrNoResponders) {
+		return nil, &schemas.Error{Code: schemas.RuntimeUnavailable, Message: "no cell host is on the bus: start one with `codecell up`, or check the bus URL"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if rep.Err != nil {
+		return nil, rep.Err
+	}
+	return &Run{Host: rep.Host, ID: rep.Run, Identity: open.Identity, Surface: rep.Surface, client: c}, nil
+}
+
+// Exec runs a program in a new cell. A host that is gone is a failed result, as every failure
+// of a cell is; the error is for ctx and the connection.
+func (r *Run) Exec(ctx context.Context, exec schemas.Exec) (*schemas.Result, error) {
+	return r.client.result(ctx, r.Host, ExecSubject(r.Host, r.ID), &exec)
+}
+
+// Describe gives the run's surface and catalog as they are now.
+func (r *Run) Describe(ctx context.Context) (*schemas.Described, error) {
+	rep, err := askHost[schemas.Described](ctx, r.client, r.Host, DescribeSubject(r.Host, r.ID), &schemas.Describe{})
+	if err == nil && rep.Err != nil {
+		return nil, rep.Err
+	}
+	return rep, err
+}
+
+// Search looks a query up in the run's catalog.
+func (r *Run) Search(ctx context.Context, search schemas.Search) (*schemas.Found, error) {
+	rep, err := askHost[schemas.Found](ctx, r.client, r.Host, SearchSubject(r.Host, r.ID), &search)
+	if err == nil && rep.Err != nil {
+		return nil, rep.Err
+	}
+	return rep, err
+}
+
+// Close ends the run and every cell in it.
+func (r *Run) Close(ctx context.Context, reason string) error {
+	return r.client.ack(ctx, r.Host, CloseSubject(r.Host, r.ID), &schemas.Close{Identity: r.Identity, Reason: reason})
+}
+
+// Wait continues a parked cell, wherever it is. An unknown id or an owner that is gone is a
+// failed result.
+func (c *Client) Wait(ctx context.Context, wait schemas.Wait) (*schemas.Result, error) {
+	host, err := HostOf(wait.RunID)
+	if err != nil {
+		return failed(err), nil
+	}
+	return c.result(ctx, host, WaitSubject(host, wait.RunID), &wait)
+}
+
+// Cancel ends a cell and returns when its guest has stopped.
+func (c *Client) Cancel(ctx context.Context, runID string, cancel schemas.Cancel) error {
+	host, err := HostOf(runID)
+	if err != nil {
+		return err
+	}
+	return c.ack(ctx, host, CancelSubject(host, runID), &cancel)
+}
+
+// Status tells who holds what on a host.
+func (c *Client) Status(ctx context.Context, host string) (*schemas.HostStatus, error) {
+	return askHost[schemas.HostStatus](ctx, c, host, StatusSubject(host), &schemas.StatusAsk{})
+}
+
+func (c *Client) ack(ctx context.Context, host, subject string, req any) error {
+	rep, err := askHost[schemas.Ack](ctx, c, host, subject, req)
+	if err == nil && rep.Err != nil {
+		return rep.Err
+	}
+	return err
+}
+
+// result asks for a result; what a host would say of itself if it could becomes one.
+func (c *Client) result(ctx context.Context, host, subject string, req any) (*schemas.Result, error) {
+	rep, err := askHost[schemas.Result](ctx, c, host, subject, req)
+	var e *schemas.Error
+	if errors.As(err, &e) {
+		return failed(e), nil
+	}
+	return rep, err
+}
+
+func failed(err error) *schemas.Result {
+	var e *schemas.Error
+	if !errors.As(err, &e) {
+		e = &schemas.Error{Code: schemas.InternalError, Message: err.Error()}
+	}
+	return &schemas.Result{Status: schemas.StatusFailed, Code: e.Code, Error: e.Message}
+}
+
+// gone says that a host has vanished.
+func gone(host string) *schemas.Error {
+	return &schemas.Error{Code: schemas.RuntimeUnavailable, Message: fmt.Sprintf(
+		"host %s, which owns this run, is gone, and the run's cells with it; calls that were under way may have run. Look at earlier results, then open a new run", host)}
+}
+
+// askHost asks a host. While the answer is outstanding it asks now and then whether the host
+// is alive, so that one that dies in the middle is noticed too.
+func askHost[Rep any](ctx context.Context, c *Client, host, subject string, req any) (*Rep, error) {
+	asking, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	probing := time.AfterFunc(probeEvery, func() { c.probe(asking, host, stop) })
+	defer probing.Stop()
+	rep, err := Ask[Rep](asking, c.c, subject, req)
+	if err == nil {
+		return rep, nil
+	}
+	if errors.Is(err, ErrNoResponders) {
+		return nil, gone(host)
+	}
+	var e *schemas.Error
+	if errors.As(context.Cause(asking), &e) {
+		return nil, e
+	}
+	return nil, err
+}
+
+// probe stops a request when its host has gone.
+func (c *Client) probe(ctx context.Context, host string, stop context.CancelCauseFunc) {
+	for ctx.Err() == nil {
+		probe, cancel := context.WithTimeout(ctx, probeTimeout)
+		_, err := Ask[schemas.HostStatus](probe, c.c, StatusSubject(host), &schemas.StatusAsk{})
+		cancel()
+		if errors.Is(err, ErrNoResponders) {
+			stop(gone(host))
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(probeEvery):
+		}
+	}
+}

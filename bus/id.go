@@ -1,0 +1,50 @@
+package bus
+
+import (
+	"crypto/rand"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+const (
+	hostIDLen     = 10
+	runSuffixLen  = 26
+	executorIDLen = 16
+)
+
+// NewHostID gives a random host id: 10 lowercase base32 characters, 50 bits.
+func NewHostID() string { return randomID(hostIDLen) }
+
+// NewRunID gives a random id of a run or of a cell on a host: the host id, a dash and 26
+// lowercase base32 characters, 130 bits. A cell's id is the runId that models see: who
+// guesses one can't be ruled out by secrecy alone, so owners check identities too (W2).
+func NewRunID(host string) string { return host + "-" + randomID(runSuffixLen) }
+
+// NewExecutorID gives a random id of an executor process: 16 lowercase base32 characters.
+func NewExecutorID() string { return randomID(executorIDLen) }
+
+// HostOf tells which host owns a run or cell. A malformed id is invalid_input: ids come from
+// models.
+func HostOf(runID string) (string, error) {
+	const n = hostIDLen
+	if len(runID) != n+1+runSuffixLen || runID[n] != '-' || !isBase32(runID[:n]) || !isBase32(runID[n+1:]) {
+		return "", schemas.Refuse("runId", "runId is not one that exec returned: pass the runId of a waiting result unchanged")
+	}
+	return runID[:n], nil
+}
+
+// randomID gives n ≤ 32 characters.
+func randomID(n int) string {
+	var b [20]byte
+	rand.Read(b[:]) // never fails
+	return lowerBase32.EncodeToString(b[:])[:n]
+}
+
+func isBase32(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
+}

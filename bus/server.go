@@ -1,0 +1,178 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// DefaultMaxPayload is the largest message of an embedded server, in bytes.
+	DefaultMaxPayload = 1 << 20
+	// startTimeout bounds the start of an embedded server.
+	startTimeout = 10 * time.Second
+	// memoryStore and fileStore bound what an embedded server's JetStream keeps, in bytes.
+	memoryStore = 1 << 30
+	fileStore   = 16 << 30
+)
+
+// ServerOptions say how an embedded server runs. The zero value is a private server in
+// memory without a port.
+type ServerOptions struct {
+	// Listen is the host:port to listen on; port 0 takes a free one. Empty: no port at all.
+	Listen string
+	// StoreDir keeps JetStream's files. Empty: JetStream lives in memory and ends with the server.
+	StoreDir string
+	// Name of the server, for logs and monitoring.
+	Name string
+	// MaxPayload is the largest message in bytes, [DefaultMaxPayload] if 0.
+	MaxPayload int
+	// Token must be shown by clients that come through the port, if set.
+	Token string
+	// Logger gets the server's log, slog.Default() if nil.
+	Logger *slog.Logger
+}
+
+// Server is a NATS server inside this process, with JetStream (U1).
+type Server struct {
+	nats    *server.Server
+	options ServerOptions
+	tempDir string
+	close   sync.Once
+}
+
+// Start starts a server and waits until it takes connections.
+func Start(ctx context.Context, o ServerOptions) (_ *Server, err error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	s := &Server{options: o}
+	opts := &server.Options{
+		ServerName: o.Name, DontListen: o.Listen == "", NoSigs: true, MaxPayload: int32(o.MaxPayload),
+		Authorization: o.Token,
+		JetStream:     true, StoreDir: o.StoreDir, JetStreamMaxMemory: memoryStore, JetStreamMaxStore: fileStore,
+	}
+	if o.MaxPayload <= 0 {
+		opts.MaxPayload = DefaultMaxPayload
+	}
+	if o.Listen != "" {
+		if opts.Host, opts.Port, err = splitListen(o.Listen); err != nil {
+			return nil, err
+		}
+	}
+	if o.StoreDir == "" {
+		if s.tempDir, err = os.MkdirTemp("", "codecell-bus-"); err != nil {
+			return nil, fmt.Errorf("start the bus: %w", err)
+		}
+		opts.StoreDir = s.tempDir
+	}
+	if s.nats, err = server.NewServer(opts); err != nil {
+		s.removeTemp()
+		return nil, fmt.Errorf("start the bus: %w", err)
+	}
+	s.nats.SetLoggerV2(&serverLog{o.Logger.With("part", "nats-server")}, false, false, false)
+	s.nats.Start()
+	if err = s.ready(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// ready waits for connections and makes the buckets.
+func (s *Server) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	if !s.nats.ReadyForConnections(time.Until(deadline)) {
+		return fmt.Errorf("start the bus: the server took no connections within %v%s: see its log, or choose another listen address", startTimeout, s.where())
+	}
+	if !s.nats.JetStreamEnabled() {
+		return fmt.Errorf("start the bus: JetStream can't use %s: see the log", s.options.StoreDir)
+	}
+	c, err := s.Connect("bus")
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.makeBuckets(ctx, s.options.StoreDir != "")
+}
+
+func (s *Server) where() string {
+	if s.options.Listen == "" {
+		return ""
+	}
+	return " on " + s.options.Listen
+}
+
+// Connect gives a connection that doesn't leave the process.
+func (s *Server) Connect(name string) (*Conn, error) {
+	return connect("", Options{Name: name, Token: s.options.Token, Logger: s.options.Logger}, nats.InProcessServer(s.nats))
+}
+
+// URL is where clients of other processes connect; empty if the server has no port.
+func (s *Server) URL() string {
+	if s.options.Listen == "" {
+		return ""
+	}
+	return s.nats.ClientURL()
+}
+
+// Close stops the server, cuts its clients off, and removes what it kept in memory.
+func (s *Server) Close() {
+	s.close.Do(func() {
+		s.nats.Shutdown()
+		s.nats.WaitForShutdown()
+		s.removeTemp()
+	})
+}
+
+func (s *Server) removeTemp() {
+	if s.tempDir != "" {
+		os.RemoveAll(s.tempDir)
+	}
+}
+
+// splitListen reads host:port; the server's own word for "a free port" is -1.
+func splitListen(listen string) (host string, port int, err error) {
+	host, p, err := net.SplitHostPort(listen)
+	if err == nil {
+		port, err = strconv.Atoi(p)
+	}
+	if err == nil && (port < 0 || port > 65535) {
+		err = errors.New("no such port")
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("listen address %q: %w: write host:port, such as 127.0.0.1:4222", listen, err)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}
+
+// serverLog passes the server's log on. Its notices are of no interest to people who don't
+// run a NATS cluster.
+type serverLog struct{ log *slog.Logger }
+
+func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
+func (l *serverLog) Fatalf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
+func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
+func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
+
+func (l *serverLog) say(level slog.Level, format string, v []any) {
+	if l.log.Enabled(context.Background(), level) {
+		l.log.Log(context.Background(), level, fmt.Sprintf(format, v...))
+	}
+}

@@ -1,0 +1,116 @@
+package bus
+
+import "github.com/codecell/codecell/schemas"
+
+// Prefix begins every subject of this version.
+const Prefix = "codecell.v1."
+
+// Verbs: the first token after the prefix, so that a permission is a prefix (U7).
+const (
+	verbOpen     = "open"
+	verbExec     = "exec"
+	verbWait     = "wait"
+	verbCancel   = "cancel"
+	verbClose    = "close"
+	verbDescribe = "describe"
+	verbSearch   = "search"
+	verbStatus   = "status"
+	verbTool     = "tool"
+	verbStop     = "stop"
+	verbExecutor = "executor"
+	verbReply    = "reply"
+	verbHook     = "hook"
+	verbDecide   = "decide"
+	verbFeed     = "feed"
+)
+
+// HostQueue is the queue group of the hosts on [OpenSubject].
+const HostQueue = "host"
+
+// OpenSubject asks any host: Open → Opened, queue group [HostQueue].
+func OpenSubject() string { return Prefix + verbOpen }
+
+// ExecSubject starts a cell in a run: Exec → Result.
+func ExecSubject(host, run string) string { return join2(verbExec, host, run) }
+
+// WaitSubject continues a parked cell: Wait → Result.
+func WaitSubject(host, cell string) string { return join2(verbWait, host, cell) }
+
+// CancelSubject ends a cell: Cancel → Ack.
+func CancelSubject(host, cell string) string { return join2(verbCancel, host, cell) }
+
+// CloseSubject ends a run: Close → Ack.
+func CloseSubject(host, run string) string { return join2(verbClose, host, run) }
+
+// DescribeSubject asks for a run's surface and catalog: Describe → Described.
+func DescribeSubject(host, run string) string { return join2(verbDescribe, host, run) }
+
+// SearchSubject searches a run's catalog: Search → Found.
+func SearchSubject(host, run string) string { return join2(verbSearch, host, run) }
+
+// HostsSubject asks every host: StatusAsk → HostStatus from each.
+func HostsSubject() string { return Prefix + verbStatus }
+
+// StatusSubject asks one host: StatusAsk → HostStatus.
+func StatusSubject(host string) string { return join1(verbStatus, host) }
+
+// ToolSubject carries the calls of one tool: Call → Answer, queue group [ToolQueue].
+func ToolSubject(source schemas.Source, owner, tool string) string {
+	return join2(verbTool, OwnerToken(source, owner), Token(tool))
+}
+
+// ToolQueue is the queue group of the executors of an owner.
+func ToolQueue(source schemas.Source, owner string) string {
+	return verbTool + "-" + OwnerToken(source, owner)
+}
+
+// StopSubject tells all executors of an owner (an [OwnerToken]) that a call isn't wanted any more: Stop.
+func StopSubject(ownerToken, host, cell, call string) string {
+	return join4(verbStop, ownerToken, host, cell, call)
+}
+
+// ExecutorSubject reaches one executor: Ping → Pong.
+func ExecutorSubject(executor string) string { return join1(verbExecutor, executor) }
+
+// ReplySubject is where the answers of one call go: Answer.
+func ReplySubject(host, cell, call string) string {
+	return Prefix + verbReply + "." + clean(host) + "." + clean(cell) + "." + clean(call)
+}
+
+// HookSubject asks the hooks of a phase.
+func HookSubject(phase string) string { return join1(verbHook, phase) }
+
+// DecideSubject takes the decision about one pending approval.
+func DecideSubject(approval string) string { return join1(verbDecide, approval) }
+
+// OnHost is the pattern of all subjects of one host and verb, such as every exec:
+// OnHost(ExecSubject, host).
+func OnHost(build func(host, id string) string, host string) string {
+	s := build(host, "x")
+	return s[:len(s)-1] + "*"
+}
+
+// RepliesTo is the pattern of all answers to one host's calls.
+func RepliesTo(host string) string { return join1(verbReply, host) + ".>" }
+
+// StopsOf is the pattern of all stops for an owner's executors.
+func StopsOf(ownerToken string) string { return join1(verbStop, ownerToken) + ".>" }
+
+// Everything is the pattern of all subjects of this version.
+func Everything() string { return Prefix + ">" }
+
+// Facts is the pattern of facts: all of them, or those of one noun ("cell"), or of one kind of
+// a noun ("cell", "ended").
+func Facts(nounKind ...string) string {
+	s := Prefix + verbFeed
+	for _, t := range nounKind {
+		s += "." + clean(t)
+	}
+	return s + ".>"
+}
+
+func join1(verb, a string) string    { return Prefix + verb + "." + clean(a) }
+func join2(verb, a, b string) string { return Prefix + verb + "." + clean(a) + "." + clean(b) }
+func join4(verb, a, b, c, d string) string {
+	return Prefix + verb + "." + clean(a) + "." + clean(b) + "." + clean(c) + "." + clean(d)
+}

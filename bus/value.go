@@ -1,0 +1,215 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// headerValue names the object that holds the message; headerFailed says that the sender
+	// couldn't store it, and why.
+	headerValue  = "Codecell-Value"
+	headerFailed = "Codecell-Failed"
+	// valuePrefix begins the names of messages in the bucket: what arrives can name no other
+	// object.
+	valuePrefix = "v-"
+	// storeTimeout bounds storing or fetching one value.
+	storeTimeout = 30 * time.Second
+	// sendingValues bounds the bytes of values being stored, in multiples of the largest one.
+	sendingValues = 4
+	// fetchers bounds the values being fetched at once, fetchQueue those waiting for it.
+	fetchers   = 4
+	fetchQueue = 256
+)
+
+// values sends and fetches what is larger than a message may be (U6).
+type values struct {
+	c   *Conn
+	max int
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	sending  atomic.Int64 // bytes
+	waiting  atomic.Int64 // fetches
+	fetching chan struct{}
+
+	mu    sync.Mutex
+	store jetstream.ObjectStore
+}
+
+func (v *values) start(c *Conn, largest int) {
+	v.c, v.max = c, largest
+	v.ctx, v.cancel = context.WithCancel(context.Background())
+	v.fetching = make(chan struct{}, fetchers)
+}
+
+// wait lets values that are on their way out leave.
+func (v *values) wait(atMost time.Duration) {
+	timer := time.AfterFunc(atMost, v.cancel)
+	v.work.Wait()
+	timer.Stop()
+}
+
+func (v *values) stop() {
+	v.cancel()
+	v.work.Wait()
+}
+
+// sendLater stores b, which it keeps, and then sends its name.
+func (v *values) sendLater(subject, reply string, b []byte) error {
+	if err := v.check(len(b)); err != nil {
+		return fmt.Errorf("publish on %s: %w", subject, err)
+	}
+	if n := int64(len(b)); v.sending.Add(n) > sendingValues*int64(v.max) {
+		v.sending.Add(-n)
+		return fmt.Errorf("publish on %s: %w: try again when some have arrived", subject, ErrBusy)
+	}
+	v.work.Go(func() {
+		defer v.sending.Add(-int64(len(b)))
+		m := nats.NewMsg(subject)
+		m.Reply = reply
+		if name, err := v.put(v.ctx, b); err == nil {
+			m.Header.Set(headerValue, name)
+		} else {
+			v.c.log.Warn("a large message couldn't be stored", "subject", subject, "bytes", len(b), "error", err)
+			m.Header.Set(headerFailed, oneLine(err))
+		}
+		if err := v.c.nats.PublishMsg(m); err != nil {
+			v.c.log.Warn("a large message couldn't be sent", "subject", subject, "error", err)
+		}
+	})
+	return nil
+}
+
+// oneLine fits an error into a header.
+func oneLine(err error) string {
+	s := strings.Join(strings.Fields(err.Error()), " ")
+	return s[:min(len(s), 1024)]
+}
+
+func (v *values) check(n int) error {
+	if n > v.max {
+		return fmt.Errorf("%w: %d bytes, at most %d may travel: return less, or raise the limit on both sides", ErrTooLarge, n, v.max)
+	}
+	return nil
+}
+
+// put stores a value and gives its name.
+func (v *values) put(ctx context.Context, b []byte) (string, error) {
+	name := valuePrefix + randomID(26)
+	return name, v.putAs(ctx, name, b)
+}
+
+func (v *values) putAs(ctx context.Context, name string, b []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return v.withStore(ctx, func(s jetstream.ObjectStore) error {
+		_, err := s.PutBytes(ctx, name, b)
+		return err
+	})
+}
+
+// withStore runs f with the bucket. If a server lost the bucket, it is made again.
+func (v *values) withStore(ctx context.Context, f func(jetstream.ObjectStore) error) error {
+	s, err := v.bucket(ctx, false)
+	if err != nil {
+		return err
+	}
+	err = f(s)
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+		if s, err = v.bucket(ctx, true); err == nil {
+			err = f(s)
+		}
+	}
+	return err
+}
+
+func (v *values) bucket(ctx context.Context, again bool) (jetstream.ObjectStore, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.store == nil || again {
+		s, err := v.c.valueBucket(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v.store = s
+	}
+	return v.store, nil
+}
+
+// get fetches a value and removes it.
+func (v *values) get(ctx context.Context, name string) ([]byte, error) {
+	if !strings.HasPrefix(name, valuePrefix) || !isToken(name) {
+		return nil, fmt.Errorf("%w: bad value name", ErrMalformed)
+	}
+	b, err := v.peek(ctx, name)
+	if err == nil {
+		v.remove(name)
+	}
+	return b, err
+}
+
+// peek fetches an object.
+func (v *values) peek(ctx context.Context, name string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	s, err := v.bucket(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	object, err := s.Get(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("fetch a large message: %w", err)
+	}
+	defer object.Close()
+	info, err := object.Info()
+	if err != nil {
+		return nil, fmt.Errorf("fetch a large message: %w", err)
+	}
+	if info.Size > uint64(v.max) {
+		return nil, fmt.Errorf("fetch a large message: %w", v.check(int(min(info.Size, 1<<62))))
+	}
+	b := make([]byte, info.Size)
+	if _, err := io.ReadFull(object, b); err != nil {
+		return nil, fmt.Errorf("fetch a large message: %w", err)
+	}
+	return b, nil
+}
+
+// remove deletes an object in the background; its time to live is the fallback.
+func (v *values) remove(name string) {
+	v.work.Go(func() {
+		ctx, cancel := context.WithTimeout(v.ctx, storeTimeout)
+		defer cancel()
+		if s, err := v.bucket(ctx, false); err == nil {
+			_ = s.Delete(ctx, name)
+		}
+	})
+}
+
+// fetch gets a value on a goroutine of its own, few at a time, and hands it to then.
+func (v *values) fetch(name string, then func([]byte, error)) {
+	if v.waiting.Add(1) > fetchQueue {
+		v.waiting.Add(-1)
+		then(nil, ErrBusy)
+		return
+	}
+	v.work.Go(func() {
+		defer v.waiting.Add(-1)
+		v.fetching <- struct{}{}
+		b, err := v.get(v.ctx, name)
+		<-v.fetching
+		then(b, err)
+	})
+}
