@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -53,11 +54,11 @@ func Compile(raw JSON) (*Schema, error) {
 	c.RegisterVocabulary(&jsonschema.Vocabulary{URL: "urn:codecell:fuel", Compile: f.compile})
 	c.AssertVocabs()
 	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, schemaError(err)
+		return nil, schemaError(doc, err)
 	}
 	root, err := c.Compile(schemaURL)
 	if err != nil {
-		return nil, schemaError(err)
+		return nil, schemaError(doc, err)
 	}
 	return &Schema{raw: raw, doc: doc, root: root, fuel: f}, nil
 }
@@ -113,12 +114,20 @@ func (s *Schema) run(v any, size int) (err error) {
 	return s.root.Validate(v)
 }
 
-const schemaURL = "urn:codecell:schema"
+// schemaURL names the schema within the library, so that relative references lead nowhere.
+const schemaURL = "https://codecell.invalid/schema"
 
-func schemaError(err error) error {
+func schemaError(doc any, err error) error {
+	var invalid *jsonschema.SchemaValidationError
+	if errors.As(err, &invalid) {
+		var why *jsonschema.ValidationError
+		if errors.As(invalid.Err, &why) {
+			return fmt.Errorf("schema: %s", Violations(new(Schema).explain(doc, why, MaxViolations)))
+		}
+	}
 	var load *jsonschema.LoadURLError
 	if errors.As(err, &load) {
-		return fmt.Errorf("schema: it refers to %s; only references within the schema (#/$defs/…) are followed", strings.TrimPrefix(load.URL, schemaURL))
+		return fmt.Errorf("schema: it refers to %s; only references within the schema (#/$defs/…) are followed", strconv.Quote(strings.TrimPrefix(load.URL, "https://codecell.invalid/")))
 	}
 	return fmt.Errorf("schema: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
 }

@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
@@ -160,6 +159,8 @@ func (s *Schema) violations(value any, e *jsonschema.ValidationError) []Violatio
 		return one(fmt.Sprintf("%s too, because %s is given", quoted(k.Missing), strconv.Quote(k.Prop)), "")
 	case *kind.Dependency:
 		return one(fmt.Sprintf("%s too, because %s is given", quoted(k.Missing), strconv.Quote(k.Prop)), "")
+	case *kind.Not:
+		return one("something else: the schema excludes this value", "")
 	case *kind.OneOf:
 		return one("a value that fits only one of the alternatives of the schema", "")
 	default:
@@ -274,13 +275,7 @@ func values(list []any) string {
 	return strings.Join(texts, ", ")
 }
 
-func compact(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "another value"
-	}
-	return shorten(string(b), 100)
-}
+func compact(v any) string { return shorten(string(marshal(v)), 100) }
 
 func quoted(names []string) string {
 	texts := make([]string, len(names))

@@ -1,0 +1,224 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ApplyDefaults adds to a value the fields that are missing and have a default in the schema, also
+// within nested objects and lists (M5). What is there stays byte for byte, numbers and the order
+// of keys included; added fields follow in alphabetical order. Defaults below anyOf, oneOf and if
+// are left alone, since which branch holds is a matter of the value. A value that isn't JSON, or
+// that has nothing to add, is returned as it is.
+func (s *Schema) ApplyDefaults(value JSON) JSON {
+	if shallow(value, MaxSchemaDepth) != nil || !json.Valid(value) {
+		return value
+	}
+	f := filler{doc: s.doc, left: maxFilled}
+	return f.fill(s.doc, value, 0)
+}
+
+// maxFilled bounds the bytes that defaults may add to one value: a default of a schema applies to
+// each item of a list.
+const maxFilled = 4 << 20
+
+type filler struct {
+	doc  any
+	left int
+}
+
+// fill returns raw itself if nothing is added.
+func (f *filler) fill(schema any, raw JSON, depth int) JSON {
+	if depth > MaxSchemaDepth {
+		return raw
+	}
+	props, items := map[string]any{}, []any{}
+	f.collect(schema, props, &items, 0)
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) > 0 && raw[0] == '{' && len(props) > 0:
+		return f.object(props, raw, depth)
+	case len(raw) > 0 && raw[0] == '[' && len(items) > 0:
+		return f.array(items[0], raw, depth)
+	default:
+		return raw
+	}
+}
+
+// collect gathers the subschemas of fields and items that hold for certain: those of the schema,
+// of what it refers to, and of its allOf.
+func (f *filler) collect(schema any, props map[string]any, items *[]any, depth int) {
+	obj, ok := schema.(map[string]any)
+	if !ok || depth > 16 {
+		return
+	}
+	own, _ := obj["properties"].(map[string]any)
+	for k, v := range own {
+		if _, taken := props[k]; !taken {
+			props[k] = v
+		}
+	}
+	if item, ok := obj["items"].(map[string]any); ok {
+		*items = append(*items, item)
+	}
+	if ref, ok := obj["$ref"].(string); ok {
+		f.collect(f.local(ref), props, items, depth+1)
+	}
+	all, _ := obj["allOf"].([]any)
+	for _, sub := range all {
+		f.collect(sub, props, items, depth+1)
+	}
+}
+
+func (f *filler) local(ref string) any {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil
+	}
+	return resolve(f.doc, pointer)
+}
+
+// defaultOf finds a field's default, also behind references.
+func (f *filler) defaultOf(schema any) (any, bool) {
+	for range 16 {
+		obj, ok := schema.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if d, ok := obj["default"]; ok {
+			return d, true
+		}
+		ref, ok := obj["$ref"].(string)
+		if !ok {
+			return nil, false
+		}
+		schema = f.local(ref)
+	}
+	return nil, false
+}
+
+func (f *filler) object(props map[string]any, raw JSON, depth int) JSON {
+	fields, ok := readObject(raw)
+	if !ok {
+		return raw
+	}
+	changed := false
+	have := make(map[string]bool, len(fields))
+	for i, m := range fields {
+		have[m.name] = true
+		if sub, ok := props[m.name]; ok {
+			filled := f.fill(sub, m.value, depth+1)
+			changed = changed || len(filled) != len(m.value)
+			fields[i].value = filled
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(props)) {
+		if have[name] {
+			continue
+		}
+		d, ok := f.defaultOf(props[name])
+		if !ok {
+			continue
+		}
+		key, value := marshal(name), marshal(d)
+		value = f.fill(props[name], value, depth+1)
+		if f.left -= len(key) + len(value); f.left < 0 {
+			break
+		}
+		fields = append(fields, member{name: name, key: key, value: value})
+		changed = true
+	}
+	if !changed {
+		return raw
+	}
+	out := []byte{'{'}
+	for i, m := range fields {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, m.key...), ':'), m.value...)
+	}
+	return append(out, '}')
+}
+
+func (f *filler) array(item any, raw JSON, depth int) JSON {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return raw
+	}
+	changed := false
+	out := []byte{'['}
+	for i, e := range list {
+		filled := f.fill(item, JSON(e), depth+1)
+		changed = changed || len(filled) != len(bytes.TrimSpace(e))
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, filled...)
+	}
+	if !changed {
+		return raw
+	}
+	return append(out, ']')
+}
+
+// member is one field of an object as it stands in the text.
+type member struct {
+	name       string
+	key, value JSON
+}
+
+// readObject splits an object into its members, in order.
+func readObject(raw JSON) ([]member, bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	var list []member
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		name, ok := t.(string)
+		if !ok {
+			return nil, false
+		}
+		end := d.InputOffset()
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, false
+		}
+		start := bytes.LastIndexByte(raw[:end], '"')
+		for start > 0 { // back to the key's opening quote
+			start = bytes.LastIndexByte(raw[:start], '"')
+			if start < 0 {
+				return nil, false
+			}
+			slashes := 0
+			for i := start - 1; i >= 0 && raw[i] == '\\'; i-- {
+				slashes++
+			}
+			if slashes%2 == 0 {
+				break
+			}
+		}
+		list = append(list, member{name: name, key: raw[start:end], value: JSON(value)})
+	}
+	return list, true
+}
+
+// marshal writes JSON without escaping what only HTML needs escaped.
+func marshal(v any) JSON {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return JSON("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
