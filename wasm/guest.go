@@ -112,6 +112,8 @@ func (g *Guest) prepare(seed uint64, fill func(*machine)) error {
 	})
 }
 
+var errStarted = errors.New("guest: its program was started already")
+
 // Start compiles the program and runs it until nothing is left to do without the host. Call it once.
 //
 // A syntax error is the leg's Err with code invalid_input. The returned error says that the leg didn't end by itself; it
@@ -120,7 +122,7 @@ func (g *Guest) prepare(seed uint64, fill func(*machine)) error {
 func (g *Guest) Start(ctx context.Context, source string) (Leg, error) {
 	return g.run(ctx, func() error {
 		if g.state.started {
-			return fmt.Errorf("%w: the program was started already", ErrController)
+			return errStarted
 		}
 		g.state.started = true
 		return g.callAPI(apiStart, []apiArg{stringArg(strings.ToValidUTF8(source, "\ufffd"))}, nil)

@@ -34,6 +34,9 @@ func (g *Guest) run(ctx context.Context, begin func() error) (Leg, error) {
 		}
 	})
 	leg := g.leg.take(g)
+	if err == errStarted { // nothing ran
+		return Leg{}, err
+	}
 	if err = g.explain(ctx, trap, err); err != nil {
 		g.poisoned = err
 	} else if leg.Overflow {
