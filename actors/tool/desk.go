@@ -1,0 +1,297 @@
+package tool
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// held is one call that an executor has taken: queued or running.
+type held struct {
+	key    string // "<cell>.<call>"
+	call   *schemas.Call
+	reply  string
+	owner  *owner
+	target *contract
+
+	// ctx ends when the call is stopped, when a drain gives up, and when the call is over.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// running and stopped are guarded by the desk.
+	running bool
+	stopped bool
+	// ack says that the call is held, when it takes its time.
+	ack acknowledgement
+}
+
+// desk decides which calls run: at most limit at once, at most queue more waiting, a
+// sequential tool alone within its run (P4), each call once. It knows no bus and no tool.
+type desk struct {
+	limit, queueLimit int
+	start             func(*held) // runs the call, on a goroutine of its own; ends in desk.done
+
+	mu      sync.Mutex
+	calls   map[string]*held
+	queue   []*held
+	running int
+	runs    map[string]*runGate
+	recent  recent
+	closed  bool
+	idle    chan struct{} // closed when closed and nothing is held
+}
+
+// runGate counts the running calls of one run.
+type runGate struct {
+	running int
+	alone   bool
+}
+
+func newDesk(limit, queueLimit int, start func(*held)) *desk {
+	return &desk{
+		limit: limit, queueLimit: queueLimit, start: start,
+		calls: map[string]*held{}, runs: map[string]*runGate{}, idle: make(chan struct{}),
+	}
+}
+
+// verdict is what a desk does with a call.
+type verdict int
+
+const (
+	taken    verdict = iota // it runs or waits
+	again                   // this delivery is a repetition
+	full                    // the queue is full
+	shut                    // the executor is leaving
+	unwanted                // it was stopped before it came
+)
+
+// take accepts a call or says why not. A repetition of an ended call gives its answer, if
+// it was small enough to keep.
+func (d *desk) take(h *held) (verdict, *entryOf) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.calls[h.key] != nil {
+		return again, nil
+	}
+	if e := d.recent.find(h.key); e != nil {
+		if e.stopped {
+			return unwanted, nil
+		}
+		return again, e
+	}
+	switch {
+	case d.closed:
+		return shut, nil
+	case len(d.queue) == 0 && d.running < d.limit && d.gateOpen(h):
+		d.calls[h.key] = h
+		d.launch(h)
+	case len(d.queue) >= d.queueLimit:
+		return full, nil
+	default:
+		d.calls[h.key] = h
+		d.queue = append(d.queue, h)
+	}
+	return taken, nil
+}
+
+// gateOpen tells whether nothing that runs in h's run forbids it.
+func (d *desk) gateOpen(h *held) bool {
+	g := d.runs[h.call.Address.Run]
+	return g == nil || !g.alone && !h.target.tool.Sequential
+}
+
+func (d *desk) launch(h *held) {
+	h.running = true
+	d.running++
+	g := d.runs[h.call.Address.Run]
+	if g == nil {
+		g = &runGate{}
+		d.runs[h.call.Address.Run] = g
+	}
+	g.running++
+	g.alone = h.target.tool.Sequential
+	go d.start(h)
+}
+
+// wanted tells whether somebody still waits for a call's answer.
+func (d *desk) wanted(h *held) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !h.stopped
+}
+
+// done ends a call, after it was answered, and lets waiting ones in.
+func (d *desk) done(h *held, answer *schemas.Answer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.calls, h.key)
+	d.running--
+	run := h.call.Address.Run
+	if g := d.runs[run]; g.running == 1 {
+		delete(d.runs, run)
+	} else {
+		g.running--
+	}
+	d.recent.add(h.key, answer, h.stopped)
+	d.pump()
+	d.settleIdle()
+}
+
+// pump starts the queued calls that may run, in order; within a run none overtakes.
+func (d *desk) pump() {
+	if len(d.queue) == 0 {
+		return
+	}
+	var blocked map[string]bool
+	kept := d.queue[:0]
+	for _, h := range d.queue {
+		run := h.call.Address.Run
+		if d.running < d.limit && !blocked[run] && d.gateOpen(h) {
+			d.launch(h)
+			continue
+		}
+		if blocked == nil {
+			blocked = map[string]bool{}
+		}
+		blocked[run] = true
+		kept = append(kept, h)
+	}
+	clear(d.queue[len(kept):])
+	d.queue = kept
+}
+
+// stop ends a call that nobody waits for any more. A queued one never runs; a running one
+// has its context ended, and what it still returns is dropped. One that hasn't come yet is
+// remembered, and not run when it does.
+func (d *desk) stop(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := d.calls[key]
+	if h == nil {
+		if d.recent.find(key) == nil {
+			d.recent.add(key, nil, true)
+		}
+		return
+	}
+	h.stopped = true
+	h.ack.cancel()
+	h.cancel()
+	if !h.running {
+		d.drop(func(q *held) bool { return q == h })
+	}
+}
+
+// drop takes queued calls out.
+func (d *desk) drop(which func(*held) bool) (dropped []*held) {
+	kept := d.queue[:0]
+	for _, h := range d.queue {
+		if which(h) {
+			delete(d.calls, h.key)
+			d.recent.add(h.key, nil, true)
+			dropped = append(dropped, h)
+			continue
+		}
+		kept = append(kept, h)
+	}
+	clear(d.queue[len(kept):])
+	d.queue = kept
+	d.pump()
+	d.settleIdle()
+	return dropped
+}
+
+// missing gives those of the keys that are neither queued nor running.
+func (d *desk) missing(keys []string) (gone []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range keys {
+		if h := d.calls[k]; h == nil || h.stopped {
+			gone = append(gone, k)
+		}
+	}
+	return gone
+}
+
+// close refuses further calls. idle is closed once nothing is held.
+func (d *desk) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.settleIdle()
+}
+
+// abandon cancels everything that is held, and gives the queued calls, which never run.
+func (d *desk) abandon() (queued []*held) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, h := range d.calls {
+		h.cancel()
+	}
+	return d.drop(func(*held) bool { return true })
+}
+
+// forsake gives the calls that still run, and makes their answers unwanted.
+func (d *desk) forsake() (running []*held) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, h := range d.calls {
+		if !h.stopped {
+			h.stopped = true
+			h.ack.cancel()
+			running = append(running, h)
+		}
+	}
+	return running
+}
+
+func (d *desk) settleIdle() {
+	if d.closed && len(d.calls) == 0 {
+		select {
+		case <-d.idle:
+		default:
+			close(d.idle)
+		}
+	}
+}
+
+// counts tells how many calls run and wait.
+func (d *desk) counts() (running, queued int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.running, len(d.queue)
+}
+
+// acknowledgement is sent once, unless the call is over before it is due. It never comes
+// after cancel has returned.
+type acknowledgement struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	over  bool
+}
+
+// after arms it.
+func (a *acknowledgement) after(d time.Duration, send func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return
+	}
+	a.timer = time.AfterFunc(d, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !a.over {
+			a.over = true
+			send()
+		}
+	})
+}
+
+func (a *acknowledgement) cancel() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}

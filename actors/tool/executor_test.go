@@ -1,0 +1,490 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/bus/bustest"
+	"github.com/codecell/codecell/schemas"
+)
+
+const testHost = "hosthost22"
+
+// caller plays the host's part: it publishes calls and collects what comes back.
+type caller struct {
+	t    testing.TB
+	conn *bus.Conn
+	next atomic.Int64
+
+	mu      sync.Mutex
+	waiting map[string]chan *bus.Reply
+}
+
+func newCaller(t testing.TB, conn *bus.Conn) *caller {
+	t.Helper()
+	c := &caller{t: t, conn: conn, waiting: map[string]chan *bus.Reply{}}
+	sub, err := bus.Replies(conn, testHost, func(r *bus.Reply) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if ch := c.waiting[r.Cell+"."+r.Call]; ch != nil {
+			select {
+			case ch <- r:
+			default: // nobody looks at that many
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sub.Close)
+	return c
+}
+
+// flight is one call on its way.
+type flight struct {
+	c    *caller
+	call *schemas.Call
+	got  chan *bus.Reply
+}
+
+// send publishes a call of a native tool.
+func (c *caller) send(owner, tool, args string, change ...func(*schemas.Call)) *flight {
+	c.t.Helper()
+	call := callOf(tool, fmt.Sprint(c.next.Add(1)), args)
+	call.Source, call.Owner = schemas.SourceNative, owner
+	call.Address = schemas.Address{Host: testHost, Run: "run", Cell: "cell"}
+	for _, f := range change {
+		f(call)
+	}
+	f := &flight{c: c, call: call, got: make(chan *bus.Reply, 8)}
+	c.mu.Lock()
+	c.waiting[call.Address.Cell+"."+call.ID] = f.got
+	c.mu.Unlock()
+	f.again()
+	return f
+}
+
+// again delivers the same call once more.
+func (f *flight) again() {
+	f.c.t.Helper()
+	a := f.call.Address
+	err := f.c.conn.Publish(bus.ToolSubject(f.call.Source, f.call.Owner, f.call.Tool), bus.ReplySubject(a.Host, a.Cell, f.call.ID), f.call)
+	if err != nil {
+		f.c.t.Fatal(err)
+	}
+}
+
+func (f *flight) stop() {
+	f.c.t.Helper()
+	a := f.call.Address
+	token := bus.OwnerToken(f.call.Source, f.call.Owner)
+	if err := f.c.conn.Publish(bus.StopSubject(token, a.Host, a.Cell, f.call.ID), "", &schemas.Stop{Reason: "test"}); err != nil {
+		f.c.t.Fatal(err)
+	}
+}
+
+// next gives the next thing that comes back.
+func (f *flight) next() *bus.Reply {
+	f.c.t.Helper()
+	select {
+	case r := <-f.got:
+		return r
+	case <-time.After(15 * time.Second):
+		f.c.t.Fatalf("no answer to %s", f.call.Tool)
+		return nil
+	}
+}
+
+// end gives the last answer, after any number of accepted ones.
+func (f *flight) end() schemas.Answer {
+	f.c.t.Helper()
+	for {
+		r := f.next()
+		if r.Err != nil {
+			f.c.t.Fatalf("%s: %v", f.call.Tool, r.Err)
+		}
+		if r.Answer.State != schemas.AnswerAccepted {
+			return r.Answer
+		}
+	}
+}
+
+// silent proves that nothing more has come, by a call that everything before it has overtaken.
+func (f *flight) silent() {
+	f.c.t.Helper()
+	if err := f.c.conn.Flush(soon(f.c.t)); err != nil {
+		f.c.t.Fatal(err)
+	}
+	select {
+	case r := <-f.got:
+		f.c.t.Errorf("%s was answered: %+v", f.call.Tool, r.Answer)
+	default:
+	}
+}
+
+type addIn struct {
+	A int `json:"a" jsonschema:"first number"`
+	B int `json:"b,omitempty"`
+}
+
+type addOut struct {
+	Sum int `json:"sum"`
+}
+
+func add(_ context.Context, in addIn) (addOut, error) { return addOut{in.A + in.B}, nil }
+
+// start starts an executor, closed at the end of the test.
+func start(t testing.TB, conn *bus.Conn, o Options) *Executor {
+	t.Helper()
+	o.Logger = quiet
+	e, err := Start(soon(t), conn, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(soon(t)); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+func funcs(t testing.TB, owner string, tools ...Func) *FuncSet {
+	t.Helper()
+	set, err := Funcs(owner, tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func raw(name string, fn Handler, opts ...Option) Func {
+	tool := schemas.Tool{Name: name}
+	for _, o := range opts {
+		o(&tool)
+	}
+	return Raw(tool, fn)
+}
+
+func TestSpec_U2_CallsAreAnswered(t *testing.T) {
+	conn := bustest.Conn(t)
+	start(t, conn, Options{Providers: []Provider{funcs(t, "math", New("add", "adds", add), New("fail", "fails", func(context.Context, addIn) (addOut, error) {
+		return addOut{}, errors.New("no paper")
+	}))}})
+	c := newCaller(t, conn)
+	a := c.send("math", "add", `{"a":2,"b":40}`).end()
+	if a.State != schemas.AnswerDone || string(a.Value) != `{"sum":42}` || a.Untrusted || a.Executor == "" {
+		t.Errorf("%+v", a)
+	}
+	for _, x := range []struct {
+		tool, args string
+		code       schemas.CallCode
+		location   string
+		effect     schemas.Outcome
+		says       string
+	}{
+		{"add", `{"aa":2}`, schemas.CallInputContract, atInput, schemas.NotStarted, `did you mean "a"`},
+		{"add", `{"a":"2"}`, schemas.CallInputContract, atInput, schemas.NotStarted, "a: expected an integer"},
+		{"add", `{"a":2,"c":1}`, schemas.CallInputContract, atInput, schemas.NotStarted, "c:"},
+		{"fail", `{"a":2}`, schemas.CallToolError, atTool, schemas.Failed, "no paper"},
+	} {
+		a := c.send("math", x.tool, x.args).end()
+		if a.State != schemas.AnswerFailed || a.Err.Code != x.code || a.Err.Location != x.location || a.Err.Effect != x.effect || !strings.Contains(a.Err.Message, x.says) {
+			t.Errorf("%s %s: %+v", x.tool, x.args, a.Err)
+		}
+	}
+	if r := c.send("math", "nothing", `{}`).next(); !r.NoResponders {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSpec_P2_HandlersSeeTheCall(t *testing.T) {
+	conn := bustest.Conn(t)
+	seen := make(chan schemas.Call, 1)
+	told := make(chan string, 1)
+	start(t, conn, Options{
+		Progress: func(call *schemas.Call, done, total float64, message string) {
+			told <- fmt.Sprint(call.ID, done, total, message)
+		},
+		Providers: []Provider{funcs(t, "p", raw("look", func(ctx context.Context, args schemas.JSON) (schemas.JSON, error) {
+			seen <- *CallOf(ctx)
+			Report(ctx, 1, 2, "half")
+			return nil, nil
+		}))},
+	})
+	f := newCaller(t, conn).send("p", "look", ``, func(c *schemas.Call) { c.TraceParent = "00-x"; c.IdempotencyKey = "ik" })
+	if a := f.end(); a.State != schemas.AnswerDone || len(a.Value) != 0 {
+		t.Errorf("%+v", a)
+	}
+	got := <-seen
+	if got.Identity != f.call.Identity || got.ParentID != "toolu_1" || got.Address != f.call.Address || got.TraceParent != "00-x" || got.IdempotencyKey != "ik" || string(got.Args) != "{}" {
+		t.Errorf("%+v", got)
+	}
+	if p := <-told; p != f.call.ID+"1 2half" && p != f.call.ID+" 1 2 half" && !strings.HasSuffix(p, "half") {
+		t.Error(p)
+	}
+	if CallOf(context.Background()) != nil {
+		t.Error("a call outside a handler")
+	}
+	Report(context.Background(), 1, 2, "nobody")
+}
+
+// gate is a tool that waits until it is let go or cancelled.
+type gate struct {
+	entered, cancelled chan *schemas.Call
+	leave              chan struct{}
+	ran                atomic.Int64
+}
+
+func newGate() *gate {
+	return &gate{entered: make(chan *schemas.Call, 100), cancelled: make(chan *schemas.Call, 100), leave: make(chan struct{})}
+}
+
+func (g *gate) run(ctx context.Context, _ schemas.JSON) (schemas.JSON, error) {
+	g.ran.Add(1)
+	g.entered <- CallOf(ctx)
+	select {
+	case <-g.leave:
+		return schemas.JSON(`"left"`), nil
+	case <-ctx.Done():
+		g.cancelled <- CallOf(ctx)
+		return nil, ctx.Err()
+	}
+}
+
+func TestSpec_U2_LongCallsAreAcknowledgedOnce(t *testing.T) {
+	conn := bustest.Conn(t)
+	g := newGate()
+	e := start(t, conn, Options{Providers: []Provider{funcs(t, "p", raw("wait", g.run))}})
+	f := newCaller(t, conn).send("p", "wait", `{}`)
+	r := f.next()
+	if r.Answer.State != schemas.AnswerAccepted || r.Answer.Executor != e.ID() || r.Answer.ID != f.call.ID {
+		t.Errorf("%+v", r.Answer)
+	}
+	pong, err := bus.Ask[schemas.Pong](soon(t), conn, bus.ExecutorSubject(e.ID()), &schemas.Ping{Calls: []string{"cell." + f.call.ID, "cell.999"}})
+	if err != nil || pong.Executor != e.ID() || fmt.Sprint(pong.Gone) != "[cell.999]" {
+		t.Errorf("%+v %v", pong, err)
+	}
+	close(g.leave)
+	if r := f.next(); r.Answer.State != schemas.AnswerDone {
+		t.Errorf("%+v", r.Answer)
+	}
+	pong, err = bus.Ask[schemas.Pong](soon(t), conn, bus.ExecutorSubject(e.ID()), &schemas.Ping{Calls: []string{"cell." + f.call.ID}})
+	if err != nil || len(pong.Gone) != 1 {
+		t.Errorf("%+v %v", pong, err)
+	}
+	f.silent()
+}
+
+func TestSpec_U2_ACallRunsOnce(t *testing.T) {
+	conn := bustest.Conn(t)
+	var ran atomic.Int64
+	g := newGate()
+	start(t, conn, Options{Providers: []Provider{funcs(t, "p", raw("wait", g.run),
+		raw("small", func(context.Context, schemas.JSON) (schemas.JSON, error) { ran.Add(1); return schemas.JSON("7"), nil }),
+		raw("large", func(context.Context, schemas.JSON) (schemas.JSON, error) {
+			ran.Add(1)
+			return schemas.JSON(`"` + strings.Repeat("x", 2*keptAnswerBytes) + `"`), nil
+		}),
+	)}})
+	c := newCaller(t, conn)
+	f := c.send("p", "wait", `{}`)
+	<-g.entered
+	f.again()
+	close(g.leave)
+	f.end()
+	f.again()
+	if a := f.end(); string(a.Value) != `"left"` || g.ran.Load() != 1 {
+		t.Errorf("%+v, ran %d times", a, g.ran.Load())
+	}
+	f = c.send("p", "small", `{}`)
+	f.end()
+	f.again()
+	if a := f.end(); string(a.Value) != "7" || ran.Load() != 1 {
+		t.Errorf("%+v, ran %d times", a, ran.Load())
+	}
+	f = c.send("p", "large", `{}`)
+	f.end()
+	f.again()
+	if a := f.end(); a.State != schemas.AnswerFailed || a.Err.Effect != schemas.Done || ran.Load() != 2 {
+		t.Errorf("%+v, ran %d times", a, ran.Load())
+	}
+}
+
+func TestSpec_S8_StopCancelsAndDropsTheAnswer(t *testing.T) {
+	conn := bustest.Conn(t)
+	g, deaf := newGate(), newGate()
+	start(t, conn, Options{Providers: []Provider{funcs(t, "p", raw("wait", g.run), raw("deaf", func(ctx context.Context, a schemas.JSON) (schemas.JSON, error) {
+		return deaf.run(withCall(context.Background(), CallOf(ctx), nil), a)
+	}), New("add", "", add))}})
+	c := newCaller(t, conn)
+	f, d := c.send("p", "wait", `{}`), c.send("p", "deaf", `{}`)
+	<-g.entered
+	<-deaf.entered
+	f.stop()
+	d.stop()
+	<-g.cancelled
+	// A later stop on the same subscription is heard after the others.
+	marker := c.send("p", "wait", `{}`)
+	<-g.entered
+	marker.stop()
+	<-g.cancelled
+	close(deaf.leave)
+	c.send("p", "add", `{"a":1}`).end()
+	for _, x := range []*flight{f, d, marker} {
+		for len(x.got) > 0 {
+			if r := x.next(); r.Answer.State != schemas.AnswerAccepted {
+				t.Errorf("%s: %+v", x.call.Tool, r.Answer)
+			}
+		}
+	}
+	f.again()
+	f.silent()
+	if n := g.ran.Load(); n != 2 {
+		t.Errorf("ran %d times", n)
+	}
+}
+
+func TestSpec_S7_ConcurrencyAndQueueAreBounded(t *testing.T) {
+	conn := bustest.Conn(t)
+	g := newGate()
+	e := start(t, conn, Options{Concurrency: 2, Queue: 2, Providers: []Provider{funcs(t, "p", raw("wait", g.run))}})
+	c := newCaller(t, conn)
+	var flights []*flight
+	for range 4 {
+		flights = append(flights, c.send("p", "wait", `{}`))
+	}
+	<-g.entered
+	<-g.entered
+	over := c.send("p", "wait", `{}`).end()
+	if over.State != schemas.AnswerFailed || over.Err.Effect != schemas.NotStarted || !strings.Contains(over.Err.Message, "too many calls") {
+		t.Errorf("%+v", over)
+	}
+	if running, queued := e.Load(); running != 2 || queued != 2 {
+		t.Errorf("%d running, %d queued", running, queued)
+	}
+	flights[3].stop() // waits, and never runs
+	flights[0].stop() // heard after the other
+	<-g.cancelled
+	<-g.entered
+	for range 2 {
+		g.leave <- struct{}{}
+	}
+	for _, f := range flights[1:3] {
+		if a := f.end(); a.State != schemas.AnswerDone {
+			t.Errorf("%+v", a)
+		}
+	}
+	if n := g.ran.Load(); n != 3 {
+		t.Errorf("%d ran, a stopped one among them", n)
+	}
+}
+
+func TestSpec_E3_PanicsTellTheGuestNothing(t *testing.T) {
+	conn := bustest.Conn(t)
+	start(t, conn, Options{Providers: []Provider{funcs(t, "p", raw("panics", func(context.Context, schemas.JSON) (schemas.JSON, error) {
+		panic("secret state")
+	}))}})
+	c := newCaller(t, conn)
+	for range 2 {
+		a := c.send("p", "panics", `{}`).end()
+		if a.Err == nil || a.Err.Code != schemas.CallToolError || strings.Contains(a.Err.Message, "secret") || strings.Contains(a.Err.Message, ".go") {
+			t.Errorf("%+v", a.Err)
+		}
+	}
+}
+
+func TestSpec_U6_LargeResults(t *testing.T) {
+	conn := bustest.Conn(t)
+	start(t, conn, Options{Providers: []Provider{funcs(t, "p", raw("big", func(_ context.Context, a schemas.JSON) (schemas.JSON, error) {
+		n := 3 << 20
+		if strings.Contains(string(a), "huge") {
+			n = bus.DefaultMaxValueBytes + 1
+		}
+		return schemas.JSON(`"` + strings.Repeat("x", n) + `"`), nil
+	}), New("add", "", add))}})
+	c := newCaller(t, conn)
+	if a := c.send("p", "big", `{}`).end(); a.State != schemas.AnswerDone || len(a.Value) != 3<<20+2 {
+		t.Errorf("%d bytes, %+v", len(a.Value), a.Err)
+	}
+	if a := c.send("p", "big", `{"size":"huge"}`).end(); a.Err == nil || a.Err.Effect != schemas.Done || !strings.Contains(a.Err.Message, "too large") {
+		t.Errorf("%+v", a.Err)
+	}
+	if a := c.send("p", "add", `{"a":1}`).end(); string(a.Value) != `{"sum":1}` {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestSpec_U2_RegistrationFollowsTheProvider(t *testing.T) {
+	conn := bustest.Conn(t)
+	registry, err := bus.OpenRegistry(soon(t), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registry.Close(context.Background())
+	changed := make(chan []schemas.Registration, 100)
+	view, err := registry.Watch(soon(t), func(all []schemas.Registration) { changed <- all })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer view.Close()
+	until := func(what string, ok func([]schemas.Registration) bool) {
+		t.Helper()
+		for {
+			select {
+			case all := <-changed:
+				if ok(all) {
+					return
+				}
+			case <-time.After(15 * time.Second):
+				t.Fatalf("never %s", what)
+			}
+		}
+	}
+	set := funcs(t, "p", New("add", "", add))
+	broken := Raw(schemas.Tool{Name: "broken", Output: schemas.JSON(`{"type":7}`)}, func(context.Context, schemas.JSON) (schemas.JSON, error) { return nil, nil })
+	e, err := Start(soon(t), conn, Options{Providers: []Provider{set}, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until("registered", func(all []schemas.Registration) bool {
+		return len(all) == 1 && all[0].Executor == e.ID() && fmt.Sprint(toolNames(all[0])) == "[add]" && all[0].Tools[0].Tier == schemas.TierPlugin
+	})
+	if err := set.Set(New("sum", "", add), broken); err != nil {
+		t.Fatal(err)
+	}
+	until("changed", func(all []schemas.Registration) bool {
+		return len(all) == 1 && fmt.Sprint(toolNames(all[0])) == "[sum broken]" && len(all[0].Problems) == 1
+	})
+	c := newCaller(t, conn)
+	if a := c.send("p", "sum", `{"a":1}`).end(); a.State != schemas.AnswerDone {
+		t.Errorf("%+v", a)
+	}
+	if a := c.send("p", "broken", `{"a":1}`).end(); a.Err == nil || a.Err.Code != schemas.CallInvalidContract || a.Err.Effect != schemas.NotStarted {
+		t.Errorf("%+v", a)
+	}
+	if !slices.ContainsFunc(e.Problems(), func(p string) bool { return strings.Contains(p, "broken can't be called") }) {
+		t.Errorf("%q", e.Problems())
+	}
+	for { // the subscription ends after the registration has changed
+		r := c.send("p", "add", `{"a":1}`).next()
+		if r.NoResponders {
+			break
+		}
+		if r.Answer.Err == nil || r.Answer.Err.Effect != schemas.NotStarted {
+			t.Fatalf("a tool that is gone answered %+v", r.Answer)
+		}
+	}
+	if err := e.Close(soon(t)); err != nil {
+		t.Error(err)
+	}
+	until("withdrawn", func(all []schemas.Registration) bool { return len(all) == 0 })
+}

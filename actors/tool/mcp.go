@@ -1,0 +1,256 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// Back-off of a server that can't be reached: doubled from the first to the last, with
+// jitter, and forgotten after a session that lasted.
+const (
+	firstBackoff = 200 * time.Millisecond
+	lastBackoff  = time.Minute
+	lasting      = 30 * time.Second
+)
+
+// Server is the [Provider] of one MCP server (M7). It connects in the background, and
+// again whenever the connection is lost.
+type Server struct {
+	name    string
+	cfg     schemas.MCPServer
+	log     *slog.Logger
+	changed signal
+	stop    context.CancelFunc
+	first   chan struct{} // closed after the first attempt
+	done    chan struct{} // closed when the keeper has ended
+
+	mu      sync.Mutex
+	offer   schemas.Registration
+	session *mcpSession
+	// recovering: the outcome of an attempt to connect is near, and worth waiting for.
+	recovering bool
+	turn       chan struct{} // closed and replaced when session or recovering changes
+	closing    context.Context
+}
+
+// MCP offers the tools of one MCP server under its configured name, and starts connecting
+// to it at once: a child process speaking on stdio, or streamable HTTP. Its results are
+// native MCP results (M2). log may be nil.
+func MCP(name string, cfg schemas.MCPServer, log *slog.Logger) *Server {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Server{
+		name: name, cfg: cfg, log: log, changed: newSignal(), stop: stop,
+		first: make(chan struct{}), done: make(chan struct{}), turn: make(chan struct{}),
+		recovering: true, closing: ctx,
+	}
+	s.offer = schemas.Registration{
+		Source: schemas.SourceMCP, Owner: name,
+		Problems: []string{fmt.Sprintf("MCP server %q is still starting", name)},
+	}
+	go s.keep(ctx)
+	return s
+}
+
+// Ready waits for the end of the first attempt to connect, successful or not.
+func (s *Server) Ready(ctx context.Context) error {
+	select {
+	case <-s.first:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Offer gives the tools as last listed. While the server is gone for good, there are none,
+// and Problems says why.
+func (s *Server) Offer() schemas.Registration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offer
+}
+
+// Changed is signalled when tools or problems have changed.
+func (s *Server) Changed() <-chan struct{} { return s.changed }
+
+// Call runs a tool of the server. Right after a lost connection it waits for the outcome
+// of the first attempt to reconnect; otherwise a server that isn't there fails the call at once.
+func (s *Server) Call(ctx context.Context, call *schemas.Call, progress Progress) (schemas.JSON, error) {
+	for {
+		s.mu.Lock()
+		session, turn, wait := s.session, s.turn, s.recovering
+		s.mu.Unlock()
+		if session != nil {
+			value, err := session.call(ctx, call.Tool, call.Args, s.cfg.CallTimeout(), progress)
+			if !errors.Is(err, errNotSent) {
+				return value, err
+			}
+			// The connection is gone, and the keeper is about to see it.
+			select {
+			case <-session.ended:
+				wait = true
+			case <-time.After(lastWords):
+			case <-ctx.Done():
+			}
+		}
+		if !wait {
+			return nil, &schemas.CallError{
+				Code: schemas.CallToolError, Location: atTransport, Effect: schemas.NotStarted,
+				Message: fmt.Sprintf("the MCP server %q is not running; it is tried again from time to time", s.name),
+			}
+		}
+		select {
+		case <-turn:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Close ends the connection and the child process, by the end of ctx.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = ctx
+	s.mu.Unlock()
+	s.stop()
+	<-s.done
+	return nil
+}
+
+// keep holds a session until ctx ends.
+func (s *Server) keep(ctx context.Context) {
+	defer close(s.done)
+	wait := firstBackoff
+	for {
+		begun := time.Now()
+		err := s.hold(ctx)
+		if ctx.Err() != nil {
+			s.settle(nil, false, schemas.Registration{})
+			s.announceFirst()
+			return
+		}
+		if time.Since(begun) > lasting {
+			wait = firstBackoff
+		}
+		s.log.Warn("mcp server lost", "server", s.name, "err", err, "retry", wait)
+		s.announceFirst()
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait/2 + rand.N(wait)):
+		}
+		wait = min(2*wait, lastBackoff)
+	}
+}
+
+// hold connects, lists, and stays until the session ends. A session that ends by itself
+// leaves its tools offered for the next attempt to confirm.
+func (s *Server) hold(ctx context.Context) error {
+	timeout := s.cfg.ConnectTimeout()
+	connecting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	session, err := connectMCP(connecting, s.name, s.cfg, s.log)
+	if err != nil {
+		return s.down("can't be used", err)
+	}
+	defer func() {
+		s.mu.Lock()
+		closing := s.closing
+		s.mu.Unlock()
+		if closing.Err() == nil && ctx.Err() == nil {
+			var cancel context.CancelFunc
+			closing, cancel = context.WithTimeout(context.Background(), timeout)
+			defer cancel()
+		}
+		_ = session.close(closing)
+	}()
+	if err := s.list(connecting, session); err != nil {
+		return s.down("can't list its tools", session.because(err))
+	}
+	s.announceFirst()
+	for {
+		select {
+		case <-session.listChanged:
+			listing, cancel := context.WithTimeout(ctx, timeout)
+			err := s.list(listing, session)
+			cancel()
+			if err != nil {
+				s.trouble("couldn't list its changed tools: " + session.because(err).Error())
+			}
+		case <-session.ended:
+			err := session.because(nil)
+			s.settle(nil, true, s.Offer())
+			s.trouble("ended: " + err.Error())
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// list reads the tools and offers them.
+func (s *Server) list(ctx context.Context, session *mcpSession) error {
+	tools, problems, err := session.list(ctx)
+	if err != nil {
+		return err
+	}
+	tools = slices.DeleteFunc(tools, func(t schemas.Tool) bool {
+		return s.cfg.IncludeTools != nil && !slices.Contains(s.cfg.IncludeTools, t.Name) || slices.Contains(s.cfg.ExcludeTools, t.Name)
+	})
+	const most = 20
+	if extra := len(problems) - most; extra > 0 {
+		problems = append(problems[:most], fmt.Sprintf("and %d more", extra))
+	}
+	offer := schemas.Registration{Source: schemas.SourceMCP, Owner: s.name, Tools: tools, Server: session.info()}
+	for _, p := range problems {
+		offer.Problems = append(offer.Problems, fmt.Sprintf("MCP server %q: %s", s.name, p))
+	}
+	s.settle(session, false, offer)
+	return nil
+}
+
+// down withdraws the tools and says why.
+func (s *Server) down(what string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	problem := fmt.Sprintf("MCP server %q %s: %v", s.name, what, err)
+	s.settle(nil, false, schemas.Registration{Source: schemas.SourceMCP, Owner: s.name, Problems: []string{problem}})
+	return err
+}
+
+// trouble adds one problem to the offer, keeping its tools.
+func (s *Server) trouble(text string) {
+	s.mu.Lock()
+	s.offer.Problems = append(slices.Clip(s.offer.Problems), fmt.Sprintf("MCP server %q %s", s.name, text))
+	s.mu.Unlock()
+	s.changed.note()
+}
+
+// settle sets what callers and readers see.
+func (s *Server) settle(session *mcpSession, recovering bool, offer schemas.Registration) {
+	s.mu.Lock()
+	s.session, s.recovering, s.offer = session, recovering, offer
+	close(s.turn)
+	s.turn = make(chan struct{})
+	s.mu.Unlock()
+	s.changed.note()
+}
+
+// announceFirst marks the first attempt as over.
+func (s *Server) announceFirst() {
+	select {
+	case <-s.first:
+	default:
+		close(s.first)
+	}
+}

@@ -1,0 +1,117 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// tap reads the results of one session as they came off the wire. The SDK decodes numbers
+// into float64, drops what it doesn't know, and takes an empty cursor for none; here a
+// result keeps its digits, its blocks and its cursor (M2, M3).
+//
+// A caller puts a reply into the context of an SDK call; the transport shows the tap every
+// message on its way, and before the SDK returns the reply holds the raw result.
+type tap struct {
+	mu      sync.Mutex
+	waiting map[string]*reply
+}
+
+// reply is one raw result to come.
+type reply struct {
+	// cursor, when set, replaces the params' cursor: the SDK can't send an empty one.
+	cursor *string
+
+	id     string
+	result json.RawMessage
+}
+
+type replyKey struct{}
+
+// expect gives a context under which the next SDK call fills r.
+func (t *tap) expect(ctx context.Context, r *reply) context.Context {
+	return context.WithValue(ctx, replyKey{}, r)
+}
+
+// forget ends the wait for r. What comes later is ignored.
+func (t *tap) forget(r *reply) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting[r.id] == r {
+		delete(t.waiting, r.id)
+	}
+}
+
+// taken gives the raw result, or nil when none came.
+func (t *tap) taken(r *reply) json.RawMessage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return r.result
+}
+
+// unsent takes back what outgoing noted: not one byte of the message has left.
+func (t *tap) unsent(ctx context.Context) {
+	if r, ok := ctx.Value(replyKey{}).(*reply); ok {
+		t.forget(r)
+		t.mu.Lock()
+		r.id = ""
+		t.mu.Unlock()
+	}
+}
+
+// sent tells whether the request of r may have reached the server.
+func (t *tap) sent(r *reply) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return r.id != ""
+}
+
+// outgoing sees a message before it is sent, and gives the one to send.
+func (t *tap) outgoing(ctx context.Context, msg jsonrpc.Message) jsonrpc.Message {
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok || !req.IsCall() {
+		return msg
+	}
+	r, ok := ctx.Value(replyKey{}).(*reply)
+	if !ok {
+		return msg
+	}
+	id := fmt.Sprint(req.ID.Raw())
+	t.mu.Lock()
+	if t.waiting == nil {
+		t.waiting = map[string]*reply{}
+	}
+	delete(t.waiting, r.id)
+	r.id, r.result = id, nil
+	t.waiting[id] = r
+	t.mu.Unlock()
+	if r.cursor == nil {
+		return msg
+	}
+	params := map[string]json.RawMessage{}
+	if len(req.Params) > 0 && json.Unmarshal(req.Params, &params) != nil {
+		return msg
+	}
+	params = maps.Clone(params)
+	params["cursor"], _ = json.Marshal(*r.cursor)
+	changed := *req
+	changed.Params, _ = json.Marshal(params)
+	return &changed
+}
+
+// incoming sees a message before the SDK does.
+func (t *tap) incoming(msg jsonrpc.Message) {
+	resp, ok := msg.(*jsonrpc.Response)
+	if !ok || resp.Error != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.waiting[fmt.Sprint(resp.ID.Raw())]; r != nil {
+		r.result = resp.Result
+	}
+}

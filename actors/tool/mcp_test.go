@@ -1,0 +1,401 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// serverConfig starts the test binary as a server of some kind.
+func serverConfig(kind string, env ...string) schemas.MCPServer {
+	cfg := schemas.MCPServer{Command: os.Args[0], Env: map[string]string{serverKindEnv: kind}}
+	for i := 0; i+1 < len(env); i += 2 {
+		cfg.Env[env[i]] = env[i+1]
+	}
+	return cfg
+}
+
+// connected gives a server after its first attempt to connect.
+func connected(t testing.TB, cfg schemas.MCPServer) *Server {
+	t.Helper()
+	s := MCP("test", cfg, quiet)
+	t.Cleanup(func() {
+		if err := s.Close(soon(t)); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Ready(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func toolNames(offer schemas.Registration) (names []string) {
+	for _, tool := range offer.Tools {
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+// eventually waits for a change of the offer that satisfies ok.
+func eventually(t testing.TB, s Provider, what string, ok func(schemas.Registration) bool) schemas.Registration {
+	t.Helper()
+	deadline := time.After(15 * time.Second)
+	for {
+		offer := s.Offer()
+		if ok(offer) {
+			return offer
+		}
+		select {
+		case <-s.Changed():
+		case <-deadline:
+			t.Fatalf("never %s: %d tools, problems %q", what, len(offer.Tools), offer.Problems)
+		}
+	}
+}
+
+// through runs a call through the pipeline, as an executor does.
+func through(t testing.TB, s *Server, tool, args string) (schemas.JSON, *schemas.CallError) {
+	t.Helper()
+	made, _ := compileOffer(s.Offer(), nil)
+	c := made[tool]
+	if c == nil {
+		t.Fatalf("no tool %s in %v", tool, toolNames(s.Offer()))
+	}
+	var pipe Pipeline
+	return pipe.run(soon(t), callOf(tool, "1", args), c, func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
+		return s.Call(ctx, call, nil)
+	}, quiet)
+}
+
+func TestSpec_M2_NativeResults(t *testing.T) {
+	s := connected(t, serverConfig("good"))
+	for _, c := range []struct{ tool, args, want string }{
+		{"digits", `{}`, `{"content":[{"type":"text","text":"<b>"}],"structuredContent":{"id":12345678901234567890,"x":1.10,"z":1e3}}`},
+		{"echo", `{"n":9007199254740993,"__proto__":{"a":1}}`, `{"content":[],"structuredContent":{"n":9007199254740993,"__proto__":{"a":1}}}`},
+		{"fails", `{}`, `{"content":[{"type":"text","text":"no"}],"structuredContent":{"why":"because"},"isError":true}`},
+		{"nulls", `{}`, `{"content":[{"type":"text","text":"Error: not really","_meta":{"b":2},"annotations":{"priority":1}}],"isError":false}`},
+		{"text_only", `{}`, `{"content":[{"type":"text","text":"plain"}]}`},
+		{"hologram", ``, `{"content":[{"type":"hologram","depth":3}]}`},
+		{"strict", `{"path":"x"}`, `{"content":[],"structuredContent":{"path":"x","depth":3}}`},
+	} {
+		got, err := through(t, s, c.tool, c.args)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %s\n%v", c.tool, got, err)
+		}
+	}
+}
+
+func TestSpec_M2_FailuresSayWhereAndWhetherItRan(t *testing.T) {
+	s := connected(t, serverConfig("good"))
+	for _, c := range []struct {
+		tool, args string
+		code       schemas.CallCode
+		location   string
+		effect     schemas.Outcome
+		says       string
+	}{
+		{"violates", `{}`, schemas.CallOutputContract, atOutput, schemas.Done, "n: expected an integer"},
+		{"broken", `{}`, schemas.CallInvalidContract, atTool, schemas.NotStarted, "output schema is invalid"},
+		{"strict", `{"pth":"x"}`, schemas.CallInputContract, atInput, schemas.NotStarted, `did you mean "path"`},
+		{"strict", `[1]`, schemas.CallInputContract, atInput, schemas.NotStarted, "not an array"},
+		{"rpc_error", `{}`, schemas.CallToolError, atTool, schemas.Failed, "no such city"},
+		{"huge", `{}`, schemas.CallToolError, atTransport, schemas.Done, "over the limit"},
+		{"dies", `{}`, schemas.CallToolError, atTransport, schemas.Unknown, "whether it acted is unknown"},
+	} {
+		got, err := through(t, s, c.tool, c.args)
+		if err == nil || err.Code != c.code || err.Location != c.location || err.Effect != c.effect || !strings.Contains(err.Message, c.says) {
+			t.Errorf("%s %s: %.100s, %+v", c.tool, c.args, got, err)
+		}
+		if err != nil && strings.Contains(err.Message, "SECRET") {
+			t.Errorf("%s tells the value: %s", c.tool, err.Message)
+		}
+	}
+}
+
+func TestSpec_M7_AReplyTooLargeFailsItsCallOnly(t *testing.T) {
+	s := connected(t, serverConfig("good"))
+	pid, _ := through(t, s, "pid", `{}`)
+	if _, err := through(t, s, "huge", `{}`); err == nil {
+		t.Error("50 MB came through")
+	}
+	if again, err := through(t, s, "pid", `{}`); err != nil || string(again) != string(pid) {
+		t.Errorf("another session: %s, %s, %v", pid, again, err)
+	}
+}
+
+func TestSpec_M7_Case64_ATimeoutDoesNotPoisonTheSession(t *testing.T) {
+	cfg := serverConfig("good")
+	timeout := 150.0
+	cfg.CallTimeoutMs = &timeout
+	s := connected(t, cfg)
+	pid, err := through(t, s, "pid", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := through(t, s, "slow", `{}`); err == nil || err.Effect != schemas.Unknown || !strings.Contains(err.Message, "150ms") {
+			t.Fatalf("%+v", err)
+		}
+		if got, err := through(t, s, "pid", `{}`); err != nil || string(got) != string(pid) {
+			t.Fatalf("%s, want %s; %v", got, pid, err)
+		}
+	}
+}
+
+func TestSpec_M7_Case65_ADeadChildFailsItsCallsAtOnceAndComesBack(t *testing.T) {
+	s := connected(t, serverConfig("good"))
+	var wg sync.WaitGroup
+	fails := make([]*schemas.CallError, 4)
+	running := make(chan struct{}, len(fails))
+	for i := range fails {
+		wg.Go(func() {
+			running <- struct{}{}
+			_, fails[i] = through(t, s, "never", `{}`)
+		})
+	}
+	for range fails {
+		<-running
+	}
+	begun := time.Now()
+	if _, err := through(t, s, "dies", `{}`); err == nil || err.Effect != schemas.Unknown {
+		t.Errorf("%+v", err)
+	}
+	wg.Wait()
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	for _, err := range fails {
+		if err == nil || err.Code != schemas.CallToolError {
+			t.Errorf("%+v", err)
+		}
+	}
+	// The tools stay offered for the restart, and a call meanwhile waits for it.
+	if got, err := through(t, s, "echo", `{"a":1}`); err != nil {
+		t.Errorf("%s %+v", got, err)
+	}
+	eventually(t, s, "without problems again", func(r schemas.Registration) bool { return len(r.Problems) == 0 && len(r.Tools) == len(goodTools) })
+}
+
+func TestSpec_M7_AKilledChildComesBack(t *testing.T) {
+	s := connected(t, serverConfig("good"))
+	for range 2 {
+		got, cerr := through(t, s, "pid", `{}`)
+		if cerr != nil {
+			t.Fatal(cerr)
+		}
+		var pid int
+		type block struct{ Text string }
+		fmt.Sscan(decode[struct{ Content []block }](t, got).Content[0].Text, &pid)
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, s, "troubled", func(r schemas.Registration) bool {
+			return len(r.Problems) > 0 && strings.Contains(r.Problems[0], "signal: killed")
+		})
+		eventually(t, s, "back", func(r schemas.Registration) bool { return len(r.Problems) == 0 })
+	}
+}
+
+func TestSpec_M7_ServersThatCanNotBeUsedSayWhy(t *testing.T) {
+	short := 700.0
+	for kind, want := range map[string]string{
+		"exits":      "exit status 3); it wrote: cannot find the database",
+		"mute":       "didn't answer in time",
+		"list-hangs": "can't list its tools: it didn't answer in time",
+		"version":    `unsupported protocol version: "1999-01-01"`,
+		"missing":    "no such file",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			cfg := serverConfig(kind)
+			cfg.ConnectTimeoutMs = &short
+			if kind == "missing" {
+				cfg.Command = "./no-such-server"
+			}
+			begun := time.Now()
+			s := connected(t, cfg)
+			if took := time.Since(begun); took > 8*time.Second {
+				t.Errorf("took %v", took)
+			}
+			offer := s.Offer()
+			if len(offer.Tools) > 0 || len(offer.Problems) != 1 || !strings.Contains(offer.Problems[0], want) || !strings.Contains(offer.Problems[0], `"test"`) {
+				t.Errorf("%q, want %q", offer.Problems, want)
+			}
+			_, err := s.Call(soon(t), callOf("x", "1", "{}"), nil)
+			var ce *schemas.CallError
+			if !errors.As(err, &ce) || ce.Effect != schemas.NotStarted {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestSpec_M3_Case62_ListingsEnd(t *testing.T) {
+	for kind, want := range map[string]struct{ tools, problem string }{
+		"same-cursor":  {"[a]", `cursor "same" again`},
+		"cycle":        {"[a b c]", `cursor "x" again`},
+		"empty-cursor": {"[first second]", ""},
+	} {
+		offer := connected(t, serverConfig(kind)).Offer()
+		if got := fmt.Sprint(toolNames(offer)); got != want.tools {
+			t.Errorf("%s: %s", kind, got)
+		}
+		if got := strings.Join(offer.Problems, "|"); (want.problem == "") != (got == "") || !strings.Contains(got, want.problem) {
+			t.Errorf("%s: %q", kind, got)
+		}
+	}
+	if testing.Short() {
+		return
+	}
+	offer := connected(t, serverConfig("pages")).Offer()
+	if len(offer.Tools) != maxPages || !strings.Contains(strings.Join(offer.Problems, ""), "cut after 10000 pages") {
+		t.Errorf("%d tools, %q", len(offer.Tools), offer.Problems)
+	}
+}
+
+func TestSpec_C3_Case49_BadToolsDoNotHarmGoodOnes(t *testing.T) {
+	offer := connected(t, serverConfig("bad-tools")).Offer()
+	if got := fmt.Sprint(toolNames(offer)); got != "[good no_schema naïve name/with:all]" {
+		t.Error(got)
+	}
+	if len(offer.Problems) != 4 {
+		t.Errorf("%q", offer.Problems)
+	}
+	if offer.Server.Instructions != "be kind" || offer.Server.Version != "0.1" || !offer.Server.Prompts || offer.Server.Resources {
+		t.Errorf("%+v", offer.Server)
+	}
+}
+
+func TestSpec_M7_BannersOnStdoutAreIgnored(t *testing.T) {
+	s := connected(t, serverConfig("banner"))
+	if got, err := through(t, s, "echo", `{"a":1}`); err != nil {
+		t.Errorf("%s %v", got, err)
+	}
+}
+
+func TestSpec_M7_Case63_ListChanged(t *testing.T) {
+	cfg := serverConfig("good")
+	cfg.ExcludeTools = []string{"huge"}
+	s := connected(t, cfg)
+	if slices.Contains(toolNames(s.Offer()), "huge") {
+		t.Error("an excluded tool is offered")
+	}
+	before := s.Offer()
+	if _, err := through(t, s, "add", `{}`); err != nil {
+		t.Fatal(err)
+	}
+	after := eventually(t, s, "with the added tool", func(r schemas.Registration) bool { return slices.Contains(toolNames(r), "added") })
+	if slices.Contains(toolNames(after), "echo") || !slices.Contains(toolNames(before), "echo") {
+		t.Error("the removed tool is there, or the old offer has changed")
+	}
+}
+
+func TestSpec_P2_ProgressStreams(t *testing.T) {
+	s := connected(t, serverConfig("good"))
+	var mu sync.Mutex
+	var got []string
+	_, err := s.Call(soon(t), callOf("progress", "1", "{}"), func(done, total float64, message string) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, fmt.Sprintf("%v/%v %s", done, total, message))
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if err != nil || fmt.Sprint(got) != "[1/3 step 1 2/3 step 2 3/3 step 3]" {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+func TestSpec_B5_ServersGetNoSecretsOfOurs(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "hush")
+	s := connected(t, serverConfig("good", "TOKEN", "given", "LANG", "xx"))
+	got, err := through(t, s, "env", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := string(got)
+	if strings.Contains(env, "hush") || !strings.Contains(env, `TOKEN=given`) || !strings.Contains(env, "LANG=xx") || strings.Count(env, "LANG=") != 1 || !strings.Contains(env, "PATH=") {
+		t.Error(env)
+	}
+}
+
+// A server that ignores the end of its input and SIGTERM, with a child of its own that
+// holds its pipes, is gone after Close, and so is the child.
+func TestSpec_M7_Case65_NoOrphans(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	s := MCP("test", serverConfig("stubborn", pidFileEnv, pids), quiet)
+	if err := s.Ready(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took > 4*time.Second {
+		t.Errorf("took %v", took)
+	}
+	text, err := os.ReadFile(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parent, child int
+	fmt.Sscan(string(text), &parent, &child)
+	for _, pid := range []int{parent, child} {
+		gone := false
+		for range 200 {
+			if gone = dead(pid); gone {
+				break
+			}
+			time.Sleep(10 * time.Millisecond) // the kernel tells nobody but the parent
+		}
+		if pid == 0 || !gone {
+			t.Errorf("process %d lives", pid)
+		}
+	}
+}
+
+// dead tells whether a process has ended; one that its parent hasn't waited for has.
+func dead(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(stat), ") Z ")
+}
+
+func TestSpec_M7_CloseEndsCallsInFlight(t *testing.T) {
+	s := MCP("test", serverConfig("good"), quiet)
+	if err := s.Ready(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	begun := make(chan struct{})
+	go func() {
+		close(begun)
+		_, err := s.Call(context.Background(), callOf("never", "1", "{}"), nil)
+		failed <- err
+	}()
+	<-begun
+	if err := s.Close(soon(t)); err != nil {
+		t.Error(err)
+	}
+	if err := <-failed; err == nil {
+		t.Error("the call succeeded")
+	}
+	if _, err := s.Call(soon(t), callOf("echo", "1", "{}"), nil); err == nil {
+		t.Error("a closed server takes calls")
+	}
+}

@@ -1,0 +1,168 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// Before is a before_tool_call hook. It may refuse the call with an error, whose text the
+// guest sees, or rewrite the arguments; empty arguments mean unchanged. Rewritten arguments
+// are validated again. A hook that panics refuses.
+type Before interface {
+	Before(ctx context.Context, call *schemas.Call, tool *schemas.Tool) (args schemas.JSON, err error)
+}
+
+// Approver decides calls that need somebody's approval. It returns nil at once for a call
+// that needs none, blocks while somebody decides, and says in its error whether the call
+// was denied or nobody answered in time (P3).
+type Approver interface {
+	Approve(ctx context.Context, call *schemas.Call, tool *schemas.Tool) error
+}
+
+// After is an after_tool_call hook: it sees how a dispatched call ended and changes nothing.
+type After interface {
+	After(ctx context.Context, record *Record)
+}
+
+// Recorder keeps what happened, calls that were refused included. It must not block.
+type Recorder interface {
+	Record(record *Record)
+}
+
+// Record is one call that went through the pipeline.
+type Record struct {
+	Call *schemas.Call
+	Tool *schemas.Tool
+	// Args are the arguments as dispatched, or as refused.
+	Args  schemas.JSON
+	Value schemas.JSON
+	Err   *schemas.CallError
+	// Dispatched: the call reached its tool.
+	Dispatched bool
+	Duration   time.Duration
+}
+
+// Pipeline is what stands between a call and its tool (P1). The zero value checks schemas
+// and nothing else.
+type Pipeline struct {
+	// Policy says whether the call's run may call the tool: nil is yes. It is asked for
+	// every call, and anything but a clean yes, a panic included, is a no.
+	Policy   func(call *schemas.Call, tool *schemas.Tool) error
+	Before   []Before
+	Approval Approver
+	After    []After
+	Recorder Recorder
+	// Dispatching is told right before a call reaches its tool. It must not block.
+	Dispatching func(call *schemas.Call)
+}
+
+// dispatcher hands a call to its tool.
+type dispatcher func(ctx context.Context, call *schemas.Call) (schemas.JSON, error)
+
+// run takes one call through all stages. The call is not changed: a rewritten input goes on
+// in a copy. Between the stages an ended context stops the call before it reaches its tool.
+func (p *Pipeline) run(ctx context.Context, call *schemas.Call, c *contract, dispatch dispatcher, log *slog.Logger) (schemas.JSON, *schemas.CallError) {
+	rec := &Record{Call: call, Tool: &c.tool, Args: call.Args}
+	begun := time.Now()
+	rec.Err = p.admit(ctx, rec, c, log)
+	if rec.Err == nil && ctx.Err() != nil {
+		rec.Err = refused(schemas.CallToolError, atTool, "%s was cancelled before it started", c.tool.Name)
+	}
+	if rec.Err == nil {
+		p.dispatch(ctx, rec, c, dispatch, log)
+	}
+	rec.Duration = time.Since(begun)
+	if rec.Dispatched {
+		for _, hook := range p.After {
+			_ = guard("after hook", log, func() error { hook.After(ctx, rec); return nil })
+		}
+	}
+	if p.Recorder != nil {
+		_ = guard("recorder", log, func() error { p.Recorder.Record(rec); return nil })
+	}
+	return rec.Value, rec.Err
+}
+
+// admit takes a call up to the point where its tool may run.
+func (p *Pipeline) admit(ctx context.Context, rec *Record, c *contract, log *slog.Logger) *schemas.CallError {
+	if c.broken != nil {
+		return c.broken
+	}
+	name := c.tool.Name
+	args, bad := c.checkInput(rec.Args)
+	if bad != nil {
+		return bad
+	}
+	rec.Args = args
+	if p.Policy != nil {
+		if err := guard("policy", log, func() error { return p.Policy(rec.Call, rec.Tool) }); err != nil {
+			return refused(schemas.CallInvalidInput, atPolicy, "%s is blocked by policy: %s", name, clip(err.Error(), maxMessageBytes))
+		}
+	}
+	for _, hook := range p.Before {
+		var args schemas.JSON
+		if err := guard("before hook", log, func() (err error) {
+			args, err = hook.Before(ctx, rec.with(), rec.Tool)
+			return err
+		}); err != nil {
+			return refused(schemas.CallInvalidInput, atHook, "%s is blocked by a hook: %s", name, clip(err.Error(), maxMessageBytes))
+		}
+		if len(args) == 0 {
+			continue
+		}
+		if args, bad = c.checkInput(args); bad != nil {
+			bad.Location, bad.Message = atHook, "a hook's rewrite of the arguments is invalid: "+bad.Message
+			return bad
+		}
+		rec.Args = args
+	}
+	if p.Approval != nil {
+		if err := guard("approval", log, func() error { return p.Approval.Approve(ctx, rec.with(), rec.Tool) }); err != nil {
+			return refused(schemas.CallInvalidInput, atApproval, "%s: %s", name, clip(err.Error(), maxMessageBytes))
+		}
+	}
+	return nil
+}
+
+// dispatch runs the tool and checks what it returns.
+func (p *Pipeline) dispatch(ctx context.Context, rec *Record, c *contract, dispatch dispatcher, log *slog.Logger) {
+	rec.Dispatched = true
+	if p.Dispatching != nil {
+		p.Dispatching(rec.Call)
+	}
+	err := guard("tool "+c.tool.Name, log, func() (err error) {
+		rec.Value, err = dispatch(ctx, rec.with())
+		return err
+	})
+	switch {
+	case err != nil:
+		rec.Value, rec.Err = nil, toolFailure(c.tool.Name, err)
+	default:
+		if rec.Err = c.checkOutput(rec.Value); rec.Err != nil {
+			rec.Value = nil
+		}
+	}
+}
+
+// with gives the call with the arguments as they are now.
+func (r *Record) with() *schemas.Call {
+	call := *r.Call
+	call.Args = r.Args
+	return &call
+}
+
+// guard turns a panic into an error that tells the guest nothing; the stack goes to the log.
+func guard(what string, log *slog.Logger, fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("panic", "in", what, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the %s failed inside", what)
+		}
+	}()
+	return fn()
+}
