@@ -1,0 +1,78 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// Names of the two tools of Code Mode.
+const (
+	Exec = "exec"
+	Wait = "wait"
+	// Message stays visible to the model whenever it is enabled (A2).
+	Message = "message"
+)
+
+// controls are tools by which a model drives a catalog. They are never in one (C1). The plain
+// shell tool may be called exec (X9), so that name isn't among them.
+var controls = []string{Wait, "tool_search", "tool_describe", "tool_call", "dispatch_action", "tool_search_code"}
+
+// IsControl tells whether a tool drives a catalog. A tool of that name from elsewhere doesn't.
+func IsControl(t *schemas.Tool) bool {
+	return t.Source == schemas.SourceNative && t.Tier == schemas.TierCore && slices.Contains(controls, t.Name)
+}
+
+// Split divides effective tools for Code Mode, keeping their order. direct is what the model sees
+// besides exec and wait: native message, and tools whose results can't cross a JSON bridge.
+// catalog is what guests can call: all but control and direct-only tools, message included. A
+// lookalike of message from a server or a client is in the catalog only.
+func Split(tools []schemas.Tool) (direct, catalog []schemas.Tool) {
+	for _, t := range tools {
+		switch {
+		case IsControl(&t):
+		case t.DirectOnly:
+			direct = append(direct, t)
+		default:
+			if t.Source == schemas.SourceNative && t.Name == Message {
+				direct = append(direct, t)
+			}
+			catalog = append(catalog, t)
+		}
+	}
+	return direct, catalog
+}
+
+// CheckPayload holds the names of the tools in a provider's final payload against what Code Mode
+// may show: exactly one exec, exactly one wait, and of the direct tools each at most once. A
+// payload that isn't so aborts the request (A4).
+func CheckPayload(payload []string, direct []schemas.Tool) error {
+	seen := make(map[string]bool, len(payload))
+	for _, name := range payload {
+		if seen[name] {
+			return payloadError(fmt.Sprintf("%q is in it twice", name))
+		}
+		seen[name] = true
+		if name == Exec || name == Wait {
+			continue
+		}
+		if !slices.ContainsFunc(direct, func(t schemas.Tool) bool { return t.Name == name }) {
+			return payloadError(fmt.Sprintf("%q may not be in it", name))
+		}
+	}
+	for _, name := range []string{Exec, Wait} {
+		if !seen[name] {
+			return payloadError(fmt.Sprintf("%q is missing", name))
+		}
+	}
+	return nil
+}
+
+func payloadError(what string) error {
+	return &schemas.Error{
+		Code:    schemas.RuntimeUnavailable,
+		Message: "the provider's payload isn't that of Code Mode: " + what + "; the request was stopped so that no tool is shown by mistake",
+		Field:   "tools",
+	}
+}
