@@ -2,57 +2,150 @@ package wasm
 
 import (
 	"context"
-	"fmt"
+	"os"
 	"testing"
-
-	"github.com/codecell/codecell/wasm/meter"
 )
 
-var meterPrograms = map[string]string{
-	"fib":    "function f(n){return n<2?n:f(n-1)+f(n-2)} return f(21)",
-	"json":   "const o=[];for(let i=0;i<2000;i++)o.push({id:i,name:'n'+i,tags:['a','b',i]});return JSON.parse(JSON.stringify(o)).length",
-	"sort":   "const a=[];let x=1;for(let i=0;i<20000;i++){x=(x*1103515245+12345)&0x7fffffff;a.push(x)}a.sort((p,q)=>p-q);return a[0]",
-	"alloc":  "const a=[];for(let i=0;i<20000;i++)a.push({a:i});return a.length",
-	"string": "let s='';for(let i=0;i<20000;i++)s+=i;return s.length",
-	"regexp": "let n=0;for(let i=0;i<500;i++)n+=/([a-z]+)-(\\d+)/.exec('hello-'+i+' foo')[2].length;return n",
-	"loop":   "let s=0;for(let i=0;i<200000;i++)s+=i;return s",
+// The benchmarks run the embedded controller: what a host really pays.
+func benchImage(b *testing.B) *Image {
+	b.Helper()
+	e, err := NewEngine(context.Background(), Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = e.Close() })
+	img, err := e.NewImage(b.Context(), benchInstall)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return img
 }
 
-// BenchmarkMeter measures what metering costs on programs of several kinds.
-func BenchmarkMeter(b *testing.B) {
-	for _, v := range []struct {
-		name string
-		opts meter.Options
-	}{
-		{"plain", meter.Options{}}, {"loops2000", meter.Options{Interval: 2000, SkipEntries: true}},
-		{"entries2000", meter.Options{Interval: 2000}}, {"entries10000", meter.Options{Interval: 10000}},
-	} {
-		e, err := NewEngine(context.Background(), Config{controller: testController, rewrite: func(m []byte) ([]byte, error) {
-			if v.opts.Interval == 0 {
-				return m, nil
+var benchInstall = []byte(`{"contract":"current","tools":[{"ref":0,"callableName":"read","toolName":"read",
+	"description":"Reads a file.","source":"openclaw","input":"{ path: string }"}],"mcp":[],"features":{}}`)
+
+func BenchmarkEngineStart(b *testing.B) {
+	dir := b.TempDir()
+	for _, cached := range []string{"cold", "cached"} {
+		b.Run(cached, func(b *testing.B) {
+			for b.Loop() {
+				if cached == "cold" {
+					if err := os.RemoveAll(dir); err != nil {
+						b.Fatal(err)
+					}
+				}
+				e, err := NewEngine(context.Background(), Config{CacheDir: dir})
+				if err != nil {
+					b.Fatal(err)
+				}
+				_ = e.Close()
 			}
-			v.opts.ImportModule, v.opts.ImportName = "env", "host_interrupt"
-			out, _, err := meter.Instrument(m, v.opts)
-			return out, err
-		}})
+		})
+	}
+}
+
+func BenchmarkNewImage(b *testing.B) {
+	img := benchImage(b)
+	for b.Loop() {
+		if _, err := img.engine.NewImage(b.Context(), benchInstall); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(img.Size()), "held-B")
+}
+
+func BenchmarkCell(b *testing.B) {
+	img := benchImage(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		cell(b, img, "return 1+2")
+	}
+}
+
+func BenchmarkAcquireRelease(b *testing.B) {
+	img := benchImage(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		g, err := img.engine.Acquire(b.Context(), img, testLimits(), Env{Seed: 1})
 		if err != nil {
 			b.Fatal(err)
 		}
-		img := newImage(b, e)
-		for _, name := range []string{"fib", "json", "sort", "alloc", "string", "regexp", "loop"} {
-			b.Run(fmt.Sprintf("%s/%s", name, v.name), func(b *testing.B) {
-				for b.Loop() {
-					g, err := e.Acquire(b.Context(), img, testLimits(), Env{Seed: 1})
-					if err != nil {
-						b.Fatal(err)
-					}
-					if leg, err := g.Start(b.Context(), meterPrograms[name]); err != nil || leg.Err != nil {
-						b.Fatal(err, leg.Err)
-					}
-					_ = g.Close()
-				}
-			})
-		}
-		_ = e.Close()
+		_ = g.Close()
 	}
+}
+
+func BenchmarkFreshMachine(b *testing.B) {
+	img := benchImage(b)
+	for b.Loop() {
+		g, err := img.engine.Acquire(b.Context(), img, testLimits(), Env{Seed: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		g.poisoned = ErrTrap // so that the machine isn't reused
+		_ = g.Close()
+	}
+}
+
+// BenchmarkOneCall is a cell with one tool call: two legs.
+func BenchmarkOneCall(b *testing.B) {
+	img := benchImage(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		g, err := img.engine.Acquire(b.Context(), img, testLimits(), Env{Seed: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		leg, err := g.Start(b.Context(), "return (await read({path: 'x'})).content")
+		if err != nil || len(leg.Requests) != 1 {
+			b.Fatal(err, leg)
+		}
+		leg, err = g.Resume(b.Context(), []Answer{{ID: leg.Requests[0].ID, OK: true, Body: []byte(`{"content":"text"}`)}})
+		if err != nil || string(leg.Value) != `"text"` {
+			b.Fatal(err, leg)
+		}
+		_ = g.Close()
+	}
+}
+
+// BenchmarkResume is one leg: an answer in, the next request out.
+func BenchmarkResume(b *testing.B) {
+	img := benchImage(b)
+	g := acquire(b, img, testLimits(), Env{})
+	leg := start(b, g, "for (;;) await read({path: 'x'})")
+	answers := []Answer{{OK: true, Body: []byte(`{"content":"text"}`)}}
+	b.ReportAllocs()
+	for b.Loop() {
+		answers[0].ID = leg.Requests[0].ID
+		var err error
+		if leg, err = g.Resume(b.Context(), answers); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSnapshotRestore(b *testing.B) {
+	img := benchImage(b)
+	g := acquire(b, img, testLimits(), Env{})
+	start(b, g, "const a = []; for (let i=0;i<200;i++) a.push({i, name: 'n'+i}); await read({path: 'x'}); return a")
+	snapshot, err := g.Snapshot(1 << 20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("snapshot", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := g.Snapshot(1 << 20); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(len(snapshot)), "snapshot-B")
+	})
+	b.Run("restore", func(b *testing.B) {
+		for b.Loop() {
+			r, err := img.engine.Restore(b.Context(), img, snapshot, testLimits(), Env{Seed: 1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			_ = r.Close()
+		}
+	})
 }
