@@ -26,18 +26,30 @@ func IsControl(t *schemas.Tool) bool {
 
 // Split divides effective tools for Code Mode, keeping their order. direct is what the model sees
 // besides exec and wait: native message, and tools whose results can't cross a JSON bridge.
-// catalog is what guests can call: all but control and direct-only tools, message included. A
-// lookalike of message from a server or a client is in the catalog only.
+// catalog is what guests can call: all but control and direct-only tools, message included.
+//
+// Of direct tools with one name there is one: ours before others', then the first. Nothing from
+// elsewhere takes the place of exec, wait or message; such a lookalike of message is in the
+// catalog only, if it can be there at all.
 func Split(tools []schemas.Tool) (direct, catalog []schemas.Tool) {
+	ours := map[string]bool{Exec: true, Wait: true, Message: true}
+	for i := range tools {
+		if t := &tools[i]; t.Source == schemas.SourceNative && t.DirectOnly {
+			ours[t.Name] = true
+		}
+	}
+	shown := map[string]bool{Exec: true, Wait: true}
 	for _, t := range tools {
-		switch {
-		case IsControl(&t):
-		case t.DirectOnly:
+		if IsControl(&t) {
+			continue
+		}
+		native := t.Source == schemas.SourceNative
+		visible := t.DirectOnly && (native || !ours[t.Name]) || native && t.Name == Message
+		if visible && !shown[t.Name] {
+			shown[t.Name] = true
 			direct = append(direct, t)
-		default:
-			if t.Source == schemas.SourceNative && t.Name == Message {
-				direct = append(direct, t)
-			}
+		}
+		if !t.DirectOnly {
 			catalog = append(catalog, t)
 		}
 	}
