@@ -1,0 +1,205 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/codecell/codecell/actors/catalog"
+	"github.com/codecell/codecell/actors/policy"
+	"github.com/codecell/codecell/actors/run"
+	"github.com/codecell/codecell/schemas"
+	"github.com/codecell/codecell/wasm"
+)
+
+// imagesKept is how many catalogs' images are kept for the next run or generation.
+const imagesKept = 16
+
+// directory knows what executors offer, and turns it into what a run may see. Admissions are
+// made once per generation of the offers and class of identities, and shared.
+type directory struct {
+	engine *wasm.Engine
+	config *schemas.Config
+
+	mu         sync.Mutex
+	offers     []schemas.Registration
+	changed    chan struct{} // closed by the next offer
+	admissions map[admissionKey]*admission
+	images     imageCache
+}
+
+// admissionKey is what an admission depends on besides the offers.
+type admissionKey struct {
+	agent, sandbox string
+	owner          bool
+}
+
+// admission is made by the first who needs it.
+type admission struct {
+	once  sync.Once
+	value *run.Admission
+	err   error
+}
+
+func newDirectory(engine *wasm.Engine, config *schemas.Config) *directory {
+	return &directory{
+		engine: engine, config: config, changed: make(chan struct{}),
+		admissions: make(map[admissionKey]*admission), images: imageCache{limit: imagesKept},
+	}
+}
+
+// offer replaces what executors offer. Cells that have started keep what they were admitted with.
+func (d *directory) offer(offers []schemas.Registration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.offers = offers
+	clear(d.admissions)
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// wait returns when the offers include all of these, or with ctx's error.
+func (d *directory) wait(ctx context.Context, wanted []schemas.Registration) error {
+	for {
+		d.mu.Lock()
+		offers, changed := d.offers, d.changed
+		d.mu.Unlock()
+		if !slices.ContainsFunc(wanted, func(w schemas.Registration) bool { return !offered(offers, &w) }) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the tools to be registered: %w", ctx.Err())
+		}
+	}
+}
+
+// offered tells whether a registration is among the offers, as large as it should be.
+func offered(offers []schemas.Registration, w *schemas.Registration) bool {
+	return slices.ContainsFunc(offers, func(o schemas.Registration) bool {
+		return o.Executor == w.Executor && o.Source == w.Source && o.Owner == w.Owner &&
+			len(o.Tools) == len(w.Tools) && len(o.Problems) == len(w.Problems)
+	})
+}
+
+// admit gives what a new cell of this identity may see (A1). It may take milliseconds.
+func (d *directory) admit(id schemas.Identity) (*run.Admission, error) {
+	key := admissionKey{agent: id.Agent, sandbox: id.Sandbox, owner: d.config.IsOwner(id)}
+	d.mu.Lock()
+	a := d.admissions[key]
+	if a == nil {
+		a = &admission{}
+		d.admissions[key] = a
+	}
+	offers := d.offers
+	d.mu.Unlock()
+	a.once.Do(func() { a.value, a.err = d.make(id, offers) })
+	return a.value, a.err
+}
+
+// make admits tools in the order of A1: identity, effective tools, allow and deny, surface.
+func (d *directory) make(id schemas.Identity, offers []schemas.Registration) (*run.Admission, error) {
+	tools, servers, problems := merge(offers)
+	tools = policy.Effective(tools, policy.RulesFor(d.config, id))
+	limits := d.config.LimitsFor(id.Agent)
+	cat, faults := catalog.Build(tools, catalog.Options{
+		Contract: d.config.Contract, Servers: visible(servers, tools),
+		SearchDefault: limits.SearchDefault, SearchMax: limits.SearchMax,
+	})
+	for _, f := range faults {
+		problems = append(problems, f.String())
+	}
+	image, err := d.image(cat.Install())
+	if err != nil {
+		return nil, fmt.Errorf("the guest's image could not be made: %w", err)
+	}
+	return &run.Admission{
+		Catalog: cat, Image: image, Limits: limits, Problems: problems,
+		Surface: surface(cat, limits),
+	}, nil
+}
+
+// merge gathers what all executors offer. Executors of one owner are replicas: the first of
+// them in key order says what a tool looks like.
+func merge(offers []schemas.Registration) (tools []schemas.Tool, servers map[string]schemas.ServerInfo, problems []string) {
+	servers = make(map[string]schemas.ServerInfo)
+	seen := make(map[string]bool)
+	for i := range offers {
+		reg := &offers[i]
+		if reg.Source == schemas.SourceMCP && servers[reg.Owner] == (schemas.ServerInfo{}) {
+			servers[reg.Owner] = reg.Server
+		}
+		replica := make(map[string]bool, len(reg.Tools))
+		for _, t := range reg.Tools {
+			// An executor speaks only for the owner that it registered.
+			t.Source, t.Owner = reg.Source, reg.Owner
+			id := t.ID()
+			if seen[id] && !replica[id] {
+				continue // another executor's word came first
+			}
+			seen[id], replica[id] = true, true
+			tools = append(tools, t)
+		}
+		for _, p := range reg.Problems {
+			problems = append(problems, reg.Owner+": "+p)
+		}
+	}
+	return tools, servers, problems
+}
+
+// visible leaves out the servers of which the policy left nothing.
+func visible(servers map[string]schemas.ServerInfo, tools []schemas.Tool) map[string]schemas.ServerInfo {
+	out := make(map[string]schemas.ServerInfo, len(servers))
+	for i := range tools {
+		if t := &tools[i]; t.Source == schemas.SourceMCP {
+			out[t.Owner] = servers[t.Owner]
+		}
+	}
+	return out
+}
+
+// image gives the memory of a catalog.
+func (d *directory) image(install []byte) (*wasm.Image, error) {
+	if image := d.images.get(string(install)); image != nil {
+		return image, nil
+	}
+	image, err := d.engine.NewImage(context.Background(), install)
+	if err != nil {
+		return nil, err
+	}
+	d.images.put(string(install), image)
+	return image, nil
+}
+
+// imageCache keeps the last images, by the text that they were made from.
+type imageCache struct {
+	limit int
+
+	mu    sync.Mutex
+	texts []string // oldest first
+	table map[string]*wasm.Image
+}
+
+func (c *imageCache) get(text string) *wasm.Image {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.table[text]
+}
+
+func (c *imageCache) put(text string, image *wasm.Image) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.table == nil {
+		c.table = make(map[string]*wasm.Image)
+	}
+	if c.table[text] == nil {
+		c.texts = append(c.texts, text)
+	}
+	c.table[text] = image
+	if len(c.texts) > c.limit {
+		delete(c.table, c.texts[0])
+		c.texts = c.texts[1:]
+	}
+}

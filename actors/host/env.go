@@ -1,0 +1,88 @@
+package host
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/codecell/codecell/actors/cell"
+	"github.com/codecell/codecell/actors/run"
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/schemas"
+)
+
+// env is what runs need of the host.
+type env struct{ h *Host }
+
+var _ run.Env = (*env)(nil)
+
+// Admit gives what a new cell of this identity may see.
+func (e *env) Admit(id schemas.Identity) (*run.Admission, error) { return e.h.directory.admit(id) }
+
+// NewCellID mints the public id of a cell.
+func (e *env) NewCellID() string { return bus.NewRunID(e.h.id) }
+
+// Send publishes a call. The answer comes to the cell as an ordinary message.
+func (e *env) Send(call *schemas.Call) *schemas.CallError {
+	route, ok := e.h.cells.get(call.Address.Cell)
+	if !ok {
+		return &schemas.CallError{
+			Code: schemas.CallToolError, Location: "transport", Effect: schemas.NotStarted,
+			Message: "the cell is ending; the call was not sent",
+		}
+	}
+	key := flightKey{cell: call.Address.Cell, call: call.ID}
+	e.h.flights.add(flight{
+		key: key, cell: route.cell, owner: bus.OwnerToken(call.Source, call.Owner), tool: call.Tool, sent: time.Now(),
+	})
+	err := e.h.conn.Publish(
+		bus.ToolSubject(call.Source, call.Owner, call.Tool),
+		bus.ReplySubject(call.Address.Host, call.Address.Cell, call.ID), call)
+	if err == nil {
+		return nil
+	}
+	e.h.flights.take(key)
+	return &schemas.CallError{
+		Code: schemas.CallToolError, Location: "transport", Effect: schemas.NotStarted,
+		Message: "the call was not sent: " + err.Error(),
+	}
+}
+
+// Withdraw tells the executors of the tool's owner that nobody waits any more.
+func (e *env) Withdraw(cell schemas.Address, call string) {
+	fl, ok := e.h.flights.take(flightKey{cell: cell.Cell, call: call})
+	if !ok {
+		return
+	}
+	err := e.h.conn.Publish(bus.StopSubject(fl.owner, cell.Host, cell.Cell, call), "", &schemas.Stop{Reason: "cancelled"})
+	if err != nil {
+		e.h.log.Warn("a stop could not be sent; the tool may run to its end", "tool", fl.tool, "error", err)
+	}
+}
+
+// Fact publishes a fact.
+func (e *env) Fact(fact any) { e.h.feed.Publish(fact) }
+
+// CellSpawned and CellGone keep the routing table.
+func (e *env) CellSpawned(id string, run, cell *actor.PID) { e.h.cells.set(id, cellRoute{run, cell}) }
+
+// CellGone forgets a cell.
+func (e *env) CellGone(id string) { e.h.cells.remove(id) }
+
+// settle hands the answer of a call to its cell, once.
+func (h *Host) settle(key flightKey, answer *schemas.Answer) {
+	if fl, ok := h.flights.take(key); ok {
+		h.system.Root.Send(fl.cell, &cell.Answered{Answer: answer})
+	}
+}
+
+// lose settles a call whose executor is gone. What it did, nobody knows (U2).
+func (h *Host) lose(key flightKey, why string) {
+	h.settle(key, &schemas.Answer{
+		ID: key.call, State: schemas.AnswerFailed,
+		Err: &schemas.CallError{
+			Code: schemas.CallToolError, Location: "transport", Effect: schemas.Unknown,
+			Message: why + "; the call may have run, and is not sent again. Check its effect before you repeat it",
+		},
+	})
+}

@@ -1,0 +1,212 @@
+// Package host is the process side of cells: it owns the actors, admits catalogs, and carries
+// messages between the bus and the actors.
+//
+// [Start] makes a cell host on a bus that is there. [Up] makes a whole node: an embedded bus,
+// a host on it, and an executor for the tools of the configuration.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/codecell/codecell/actors/cell"
+	"github.com/codecell/codecell/actors/slot"
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/schemas"
+	"github.com/codecell/codecell/wasm"
+)
+
+// runIdleTTL ends runs that nobody uses and nobody closed.
+const runIdleTTL = 24 * time.Hour
+
+// Options say how a host runs. Conn, Engine and Config are required.
+type Options struct {
+	// ID of the host, a new one if empty; see [bus.NewHostID].
+	ID     string
+	Conn   *bus.Conn
+	Engine *wasm.Engine
+	Config *schemas.Config
+	// Workers is the number of guests that may be live at once, [slot.DefaultWorkers] if 0 (S3).
+	Workers int
+	// Version of the program, for status and facts.
+	Version string
+	// Logger gets our own faults, never a program's; slog.Default() if nil.
+	Logger *slog.Logger
+}
+
+// Host owns cells. It serves the host subjects of the bus until it is closed.
+type Host struct {
+	id      string
+	options Options
+	conn    *bus.Conn
+	log     *slog.Logger
+	feed    *bus.Feed
+	system  *actor.ActorSystem
+	root    *actor.PID
+	ledger  *actor.PID
+
+	directory *directory
+	registry  *bus.Registry
+	view      *bus.View
+	flights   *flights
+	watchdog  *watchdog
+	cells     routes[string, cellRoute]
+	runs      routes[string, *actor.PID]
+	// owners is whose run a token is, and identities the way back.
+	owners     routes[string, schemas.Identity]
+	identities routes[schemas.Identity, string]
+	subs       []*bus.Subscription
+
+	draining atomic.Bool
+	close    sync.Once
+	failed   chan error
+}
+
+// cellRoute is where messages for a cell go.
+type cellRoute struct{ run, cell *actor.PID }
+
+// Start starts a host. When it returns, the host answers on the bus and knows every tool that
+// was registered before.
+func Start(ctx context.Context, o Options) (_ *Host, err error) {
+	switch {
+	case o.Conn == nil:
+		return nil, errors.New("host: Options.Conn is missing: connect with bus.Dial or Server.Connect")
+	case o.Engine == nil:
+		return nil, errors.New("host: Options.Engine is missing: make one with wasm.NewEngine")
+	case o.Config == nil:
+		return nil, errors.New("host: Options.Config is missing: pass &schemas.Config{} for the defaults")
+	}
+	if o.ID == "" {
+		o.ID = bus.NewHostID()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	h := &Host{
+		id: o.ID, options: o, conn: o.Conn, log: o.Logger, feed: bus.NewFeed(o.Conn),
+		directory: newDirectory(o.Engine, o.Config), flights: newFlights(), failed: make(chan error, 1),
+	}
+	defer func() {
+		if err != nil {
+			h.abandon()
+			err = fmt.Errorf("host: %w", err)
+		}
+	}()
+	if h.registry, err = bus.OpenRegistry(ctx, o.Conn); err != nil {
+		return nil, err
+	}
+	if h.view, err = h.registry.Watch(ctx, h.directory.offer); err != nil {
+		return nil, err
+	}
+	h.directory.offer(h.view.All())
+	if err = h.spawn(); err != nil {
+		return nil, err
+	}
+	h.watchdog = startWatchdog(h)
+	if err = h.serve(); err != nil {
+		return nil, err
+	}
+	h.feed.Publish(&schemas.HostStarted{
+		At: time.Now().UnixNano(), Host: h.id, Version: o.Version, Slots: o.Config.SlotLimit(),
+	})
+	return h, nil
+}
+
+// spawn starts the actors.
+func (h *Host) spawn() error {
+	h.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(quiet{h.log.Handler()}).With("part", "actors")
+	}))
+	ready := make(chan struct{})
+	props := actor.PropsFromProducer(func() actor.Actor { return &root{host: h, ready: ready} }, actor.WithSupervisor(rootSupervisor{h}))
+	var err error
+	if h.root, err = h.system.Root.SpawnNamed(props, "host-"+h.id); err != nil {
+		return err
+	}
+	<-ready
+	return nil
+}
+
+// ID is the host's id on the bus.
+func (h *Host) ID() string { return h.id }
+
+// Failed gives the error that a host can't go on after: its slot ledger is lost. The process
+// should end.
+func (h *Host) Failed() <-chan error { return h.failed }
+
+// Close drains the host: it leaves the queue, refuses new programs, and lets the running calls
+// end until ctx does; then it cancels what is left. Parked cells that nobody waits for by then are
+// aborted with it: their continuations live in this process only (R3).
+func (h *Host) Close(ctx context.Context) error {
+	var err error
+	h.close.Do(func() { err = h.shutdown(ctx) })
+	return err
+}
+
+func (h *Host) shutdown(ctx context.Context) error {
+	h.draining.Store(true)
+	h.idle(ctx)
+	// Cancelling can't be cut short by the deadline that has just passed.
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	h.closeRuns(ending)
+	h.feed.Publish(&schemas.HostStopped{
+		At: time.Now().UnixNano(), Host: h.id, Reason: "closed", Dropped: h.feed.Dropped(),
+	})
+	for _, s := range h.subs {
+		s.Close()
+	}
+	err := h.feed.Close(ending)
+	h.abandon()
+	return err
+}
+
+// abandon ends what is left of the host, without ceremony.
+func (h *Host) abandon() {
+	for _, s := range h.subs {
+		s.Close()
+	}
+	if h.watchdog != nil {
+		h.watchdog.close()
+	}
+	if h.view != nil {
+		h.view.Close()
+	}
+	if h.root != nil {
+		_ = h.system.Root.StopFuture(h.root).Wait()
+		h.system.Shutdown()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if h.registry != nil {
+		_ = h.registry.Close(ctx)
+	}
+	_ = h.feed.Close(ctx)
+}
+
+// cellDeps is what all cells share.
+func (h *Host) cellDeps() cell.Deps {
+	return cell.Deps{Engine: h.options.Engine, Ledger: h.ledger, Logger: h.log}
+}
+
+// slotOptions is the ledger's configuration.
+func (h *Host) slotOptions() slot.Options {
+	return slot.Options{
+		Slots: h.options.Config.SlotLimit(), Workers: h.options.Workers,
+		OnChange: func(c slot.Change) {
+			at := time.Now().UnixNano()
+			if c.Taken {
+				h.feed.Publish(&schemas.SlotTaken{At: at, Host: h.id, Cell: c.Name, Held: c.Held})
+				return
+			}
+			h.feed.Publish(&schemas.SlotFreed{At: at, Host: h.id, Cell: c.Name, Held: c.Held})
+		},
+	}
+}

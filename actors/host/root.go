@@ -1,0 +1,92 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/codecell/codecell/actors/run"
+	"github.com/codecell/codecell/actors/slot"
+	"github.com/codecell/codecell/schemas"
+)
+
+// openRun asks the root for a run, or for the one with the same identity.
+type openRun struct {
+	ask   *schemas.Open
+	reply func(token string, err *schemas.Error)
+}
+
+// root is the parent of the slot ledger and of all runs. It alone opens and forgets runs.
+type root struct {
+	host  *Host
+	ready chan<- struct{}
+}
+
+// Receive routes.
+func (r *root) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		r.started(ctx)
+	case *openRun:
+		r.openRun(ctx, m)
+	case *run.Closed:
+		r.closed(m)
+	}
+}
+
+func (r *root) started(ctx actor.Context) {
+	r.host.ledger = ctx.SpawnPrefix(slot.New(r.host.slotOptions()), "slots")
+	close(r.ready)
+}
+
+func (r *root) openRun(ctx actor.Context, m *openRun) {
+	id := m.ask.Identity
+	if token, ok := r.host.identities.get(id); ok {
+		if pid, ok := r.host.runs.get(token); ok {
+			ctx.Send(pid, &run.Attach{})
+			m.reply(token, nil)
+			return
+		}
+	}
+	token := newRunToken()
+	pid, err := ctx.SpawnNamed(run.New(run.Spec{
+		Host: r.host.id, Token: token, Identity: id, Ephemeral: m.ask.Ephemeral,
+		Env: &env{r.host}, Cells: r.host.cellDeps(), IdleTTL: runIdleTTL,
+	}), token)
+	if err != nil {
+		m.reply("", &schemas.Error{Code: schemas.InternalError, Message: "the run could not be opened: " + err.Error()})
+		return
+	}
+	r.host.owners.set(token, id)
+	r.host.identities.set(id, token)
+	r.host.runs.set(token, pid)
+	m.reply(token, nil)
+}
+
+func (r *root) closed(m *run.Closed) {
+	r.host.runs.remove(m.Token)
+	id, ok := r.host.owners.get(m.Token)
+	if !ok {
+		return
+	}
+	r.host.owners.remove(m.Token)
+	if token, _ := r.host.identities.get(id); token == m.Token {
+		r.host.identities.remove(id)
+	}
+}
+
+// rootSupervisor stops what fails. The slot ledger is the truth about the process's limits, so
+// the process can't go on without it; a run that fails ends with its cells.
+type rootSupervisor struct{ host *Host }
+
+// HandleFailure stops the child.
+func (s rootSupervisor) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	sup.StopChildren(child)
+	s.host.log.Error("an actor failed and was stopped", "actor", child.Id, "reason", fmt.Sprint(reason))
+	if s.host.ledger != nil && child.Id == s.host.ledger.Id {
+		select {
+		case s.host.failed <- fmt.Errorf("host: the slot ledger failed: %v", reason):
+		default:
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package host
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/codecell/codecell/actors/cell"
+	"github.com/codecell/codecell/actors/run"
+	"github.com/codecell/codecell/actors/slot"
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/schemas"
+)
+
+type (
+	openRequest     = bus.Request[schemas.Open, schemas.Opened]
+	execRequest     = bus.Request[schemas.Exec, schemas.Result]
+	waitRequest     = bus.Request[schemas.Wait, schemas.Result]
+	cancelRequest   = bus.Request[schemas.Cancel, schemas.Ack]
+	closeRequest    = bus.Request[schemas.Close, schemas.Ack]
+	describeRequest = bus.Request[schemas.Describe, schemas.Described]
+	searchRequest   = bus.Request[schemas.Search, schemas.Found]
+	statusRequest   = bus.Request[schemas.StatusAsk, schemas.HostStatus]
+)
+
+// serve subscribes to the host's subjects, one row each. Handlers run on the subscription's
+// goroutine: they route, or start a goroutine for what takes time.
+func (h *Host) serve() error {
+	for _, row := range []func() (*bus.Subscription, error){
+		func() (*bus.Subscription, error) {
+			return bus.Serve(h.conn, bus.OpenSubject(), bus.HostQueue, h.onOpen)
+		},
+		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.ExecSubject), "", h.onExec) },
+		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.WaitSubject), "", h.onWait) },
+		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.CancelSubject), "", h.onCancel) },
+		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.CloseSubject), "", h.onClose) },
+		func() (*bus.Subscription, error) {
+			return bus.Serve(h.conn, h.on(bus.DescribeSubject), "", h.onDescribe)
+		},
+		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.SearchSubject), "", h.onSearch) },
+		func() (*bus.Subscription, error) { return bus.Serve(h.conn, bus.HostsSubject(), "", h.onStatus) },
+		func() (*bus.Subscription, error) { return bus.Serve(h.conn, bus.StatusSubject(h.id), "", h.onStatus) },
+		func() (*bus.Subscription, error) { return bus.Replies(h.conn, h.id, h.onReply) },
+	} {
+		sub, err := row()
+		if err != nil {
+			return err
+		}
+		h.subs = append(h.subs, sub)
+	}
+	return nil
+}
+
+// on is the pattern of this host's subjects of one verb.
+func (h *Host) on(build func(host, id string) string) string { return bus.OnHost(build, h.id) }
+
+// address is the last token of a request's subject: the run or the cell that it is for.
+func address(subject string) string {
+	p, err := bus.Parse(subject)
+	if err != nil {
+		return ""
+	}
+	return p.Address(1)
+}
+
+const drainingMessage = "this host is shutting down: open a new run on another host, or try again when it is back"
+
+func (h *Host) onOpen(r *openRequest) {
+	go func() { h.answer(r.Respond(h.openRun(&r.Body))) }()
+}
+
+func (h *Host) openRun(ask *schemas.Open) *schemas.Opened {
+	if h.draining.Load() {
+		return &schemas.Opened{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: drainingMessage}}
+	}
+	if err := checkIdentity(&ask.Identity); err != nil {
+		return &schemas.Opened{Err: err}
+	}
+	admission, err := h.directory.admit(ask.Identity)
+	if err != nil {
+		return &schemas.Opened{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error()}}
+	}
+	out := make(chan *schemas.Opened, 1)
+	h.system.Root.Send(h.root, &openRun{ask: ask, reply: func(token string, err *schemas.Error) {
+		out <- &schemas.Opened{Host: h.id, Run: token, Surface: admission.Surface, Err: err}
+	}})
+	return <-out
+}
+
+func (h *Host) onExec(r *execRequest) {
+	start := time.Now()
+	reply := func(result *schemas.Result) { h.answer(r.Respond(result)) }
+	pid, ok := h.runs.get(address(r.Subject))
+	switch {
+	case h.draining.Load():
+		reply(failed(schemas.RuntimeUnavailable, drainingMessage))
+	case !ok:
+		reply(failed(schemas.InvalidInput, "there is no such run on this host: it was closed, or was never opened; open a new one"))
+	default:
+		h.system.Root.Send(pid, &run.Exec{Msg: &r.Body, Start: start, Reply: reply})
+	}
+}
+
+func (h *Host) onWait(r *waitRequest) {
+	start := time.Now()
+	reply := func(result *schemas.Result) { h.answer(r.Respond(result)) }
+	cellID := address(r.Subject)
+	if cellID != r.Body.RunID {
+		reply(failed(schemas.InvalidInput, "runId and the subject name different cells"))
+		return
+	}
+	pid, ok := h.runOf(cellID, r.Body.Identity)
+	if !ok {
+		reply(failed(schemas.InvalidInput, run.Unavailable))
+		return
+	}
+	h.system.Root.Send(pid, &run.Wait{Msg: &r.Body, Start: start, Reply: reply})
+}
+
+// runOf finds the run that a wait is for: the cell's own, or, once the cell has ended, the run of
+// whoever asks, which may remember the answer.
+func (h *Host) runOf(cellID string, id schemas.Identity) (*actor.PID, bool) {
+	if route, ok := h.cells.get(cellID); ok {
+		return route.run, true
+	}
+	if token, ok := h.identities.get(id); ok {
+		return h.runs.get(token)
+	}
+	return nil, false
+}
+
+func (h *Host) onCancel(r *cancelRequest) {
+	cellID := address(r.Subject)
+	reply := func(err *schemas.Error) { h.answer(r.Respond(&schemas.Ack{Err: err})) }
+	route, ok := h.cells.get(cellID)
+	if !ok {
+		reply(schemas.Refuse("runId", run.Unavailable))
+		return
+	}
+	h.system.Root.Send(route.run, &run.Cancel{Cell: cellID, Msg: &r.Body, Reply: reply})
+}
+
+func (h *Host) onClose(r *closeRequest) {
+	pid, ok := h.runs.get(address(r.Subject))
+	if !ok {
+		h.answer(r.Respond(&schemas.Ack{})) // closed is closed
+		return
+	}
+	h.system.Root.Send(pid, &run.Close{
+		Identity: &r.Body.Identity, Reason: r.Body.Reason,
+		Reply: func(err *schemas.Error) { h.answer(r.Respond(&schemas.Ack{Err: err})) },
+	})
+}
+
+// onDescribe and onSearch answer from the admission that a new cell would get.
+func (h *Host) onDescribe(r *describeRequest) {
+	go func() {
+		admission, err := h.admissionOf(address(r.Subject))
+		if err != nil {
+			h.answer(r.Respond(&schemas.Described{Err: err}))
+			return
+		}
+		h.answer(r.Respond(&schemas.Described{
+			Surface: admission.Surface, Catalog: admission.Catalog.Entries(), Problems: admission.Problems,
+		}))
+	}()
+}
+
+func (h *Host) onSearch(r *searchRequest) {
+	go func() {
+		admission, err := h.admissionOf(address(r.Subject))
+		if err != nil {
+			h.answer(r.Respond(&schemas.Found{Err: err}))
+			return
+		}
+		refs, fault := admission.Catalog.Search(r.Body.Query, r.Body.Limit)
+		if fault != nil {
+			h.answer(r.Respond(&schemas.Found{Err: schemas.Refuse("limit", fault.Error())}))
+			return
+		}
+		found := &schemas.Found{Hits: make([]schemas.CatalogEntry, 0, len(refs))}
+		for _, ref := range refs {
+			if entry, ok := admission.Catalog.Tool(ref); ok {
+				found.Hits = append(found.Hits, entry.Public())
+			}
+		}
+		h.answer(r.Respond(found))
+	}()
+}
+
+func (h *Host) admissionOf(token string) (*run.Admission, *schemas.Error) {
+	id, ok := h.owners.get(token)
+	if !ok {
+		return nil, schemas.Refuse("", "there is no such run on this host: it was closed, or was never opened; open a new one")
+	}
+	admission, err := h.directory.admit(id)
+	if err != nil {
+		return nil, &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error()}
+	}
+	return admission, nil
+}
+
+// onReply hands news of a call to its cell. News of calls that nobody waits for any more is late,
+// and goes nowhere.
+func (h *Host) onReply(r *bus.Reply) {
+	key := flightKey{cell: r.Cell, call: r.Call}
+	switch {
+	case r.NoResponders:
+		h.settle(key, &schemas.Answer{
+			ID: r.Call, State: schemas.AnswerFailed,
+			Err: &schemas.CallError{
+				Code: schemas.CallToolError, Location: "transport", Effect: schemas.NotStarted,
+				Message: "no executor offers this tool now; the call was not started. Search the catalog again, or try later",
+			},
+		})
+	case r.Err != nil:
+		h.lose(key, "the tool's answer can't be read ("+r.Err.Error()+")")
+	case r.Answer.ID != r.Call:
+		// Somebody answers for a call that isn't theirs.
+		h.log.Warn("an answer names another call than its subject; it is ignored", "executor", r.Answer.Executor)
+	case r.Answer.State == schemas.AnswerAccepted:
+		if pid, ok := h.flights.accepted(key, r.Answer.Executor); ok {
+			h.system.Root.Send(pid, &cell.Answered{Answer: &r.Answer})
+		}
+	case r.Answer.State == schemas.AnswerDone, r.Answer.State == schemas.AnswerFailed && r.Answer.Err != nil:
+		h.settle(key, &r.Answer)
+	default:
+		h.lose(key, "the tool's answer makes no sense")
+	}
+}
+
+func (h *Host) onStatus(r *statusRequest) {
+	go func() { h.answer(r.Respond(h.Status())) }()
+}
+
+// statusTimeout bounds how long a status waits for one actor.
+const statusTimeout = 2 * time.Second
+
+// Status tells who holds what.
+func (h *Host) Status() *schemas.HostStatus {
+	s := &schemas.HostStatus{
+		Host: h.id, Version: h.options.Version, Draining: h.draining.Load(), FactsDropped: h.feed.Dropped(),
+		Cells: []schemas.CellStatus{},
+	}
+	if counts, err := h.system.Root.RequestFuture(h.ledger, &slot.Count{}, statusTimeout).Result(); err == nil {
+		if c, ok := counts.(*slot.Counts); ok {
+			s.Slots = schemas.SlotCount{Held: c.Slots.Held, Limit: c.Slots.Limit}
+			s.Workers = schemas.SlotCount{Held: c.Workers.Held, Limit: c.Workers.Limit}
+		}
+	}
+	for _, route := range h.cells.all() {
+		answer, err := h.system.Root.RequestFuture(route.cell, &cell.Ask{}, statusTimeout).Result()
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		if c, ok := answer.(*schemas.CellStatus); ok {
+			s.Cells = append(s.Cells, *c)
+		}
+	}
+	return s
+}
+
+// idle waits until no call is being answered: parked cells may stay.
+func (h *Host) idle(ctx context.Context) {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		busy := false
+		for _, c := range h.Status().Cells {
+			busy = busy || c.State != "parked"
+		}
+		if !busy {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// closeRuns ends every run and waits for it, at most until ctx ends.
+func (h *Host) closeRuns(ctx context.Context) {
+	var closing sync.WaitGroup
+	for _, pid := range h.runs.all() {
+		closing.Add(1)
+		h.system.Root.Send(pid, &run.Close{Reason: "the host is shutting down", Reply: func(*schemas.Error) { closing.Done() }})
+	}
+	done := make(chan struct{})
+	go func() { closing.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// answer notes an answer that couldn't be sent: the caller finds out by its own deadline.
+func (h *Host) answer(err error) {
+	if err != nil {
+		h.log.Warn("an answer could not be sent", "error", err)
+	}
+}
+
+func failed(code schemas.Code, message string) *schemas.Result {
+	return &schemas.Result{Status: schemas.StatusFailed, Code: code, Error: message}
+}
+
+// maxIdentityBytes bounds one field of an identity.
+const maxIdentityBytes = 256
+
+// checkIdentity refuses a run that nobody could be asked to prove they own.
+func checkIdentity(id *schemas.Identity) *schemas.Error {
+	for _, f := range []struct {
+		name, value string
+		required    bool
+	}{
+		{"identity.agent", id.Agent, true}, {"identity.sessionId", id.SessionID, true},
+		{"identity.sessionKey", id.SessionKey, true}, {"identity.run", id.Run, true},
+		{"identity.sender", id.Sender, false}, {"identity.channel", id.Channel, false}, {"identity.sandbox", id.Sandbox, false},
+	} {
+		if f.required && f.value == "" {
+			return schemas.Refuse(f.name, f.name+" is empty: a run needs an agent, a session id, a session key and a run id")
+		}
+		if len(f.value) > maxIdentityBytes {
+			return schemas.Refuse(f.name, f.name+" is too long: 256 bytes are allowed")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,311 @@
+package run
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/codecell/codecell/actors/cell"
+	"github.com/codecell/codecell/schemas"
+)
+
+// run is the actor. Only its own goroutine touches it; what cells share is in counters.
+type run struct {
+	spec     Spec
+	counters *counters
+	cells    map[string]*live
+	ended    *finished
+	// preparing counts programs that are being read and have no cell yet.
+	preparing int
+	// used is false until the first exec: an ephemeral run doesn't end before it began.
+	used      bool
+	closing   *Close
+	waiters   []func(*schemas.Error)
+	idleTimer *time.Timer
+}
+
+// live is a cell that hasn't ended.
+type live struct {
+	pid     *actor.PID
+	title   string
+	started time.Time
+}
+
+// New makes the properties of a run actor.
+func New(spec Spec) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor {
+		return &run{
+			spec:     spec,
+			counters: newCounters(),
+			cells:    make(map[string]*live),
+			ended:    newFinished(endedKept),
+		}
+	}, actor.WithSupervisor(stopFailed{}))
+}
+
+// Receive routes.
+func (r *run) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		r.opened(ctx)
+	case *Exec:
+		r.exec(ctx, m)
+	case *prepared:
+		r.spawn(ctx, m)
+	case *Wait:
+		r.wait(ctx, m)
+	case *Cancel:
+		r.cancel(ctx, m)
+	case *cell.Ended:
+		r.cellEnded(ctx, m)
+	case *actor.Terminated:
+		r.cellStopped(ctx, m)
+	case *Attach:
+		r.touch(ctx)
+	case *idled:
+		r.idle(ctx)
+	case *Close:
+		r.close(ctx, m)
+	case *Ask:
+		r.status(ctx)
+	case *actor.Stopping:
+		r.stopIdle()
+	}
+}
+
+func (r *run) opened(ctx actor.Context) {
+	r.spec.Env.Fact(&schemas.RunOpened{
+		At: time.Now().UnixNano(), Host: r.spec.Host, Run: r.spec.Token, Identity: r.spec.Identity,
+	})
+	r.touch(ctx)
+}
+
+// exec reads the program elsewhere: parsing and admission take their time.
+func (r *run) exec(ctx actor.Context, m *Exec) {
+	if r.closing != nil {
+		m.Reply(r.failure(schemas.Aborted, "the run is closed ("+r.closing.Reason+"): open a new one"))
+		return
+	}
+	r.used = true
+	r.preparing++
+	r.touch(ctx)
+	self, system := ctx.Self(), ctx.ActorSystem()
+	go func() { system.Root.Send(self, prepare(&r.spec, m)) }()
+}
+
+func (r *run) spawn(ctx actor.Context, m *prepared) {
+	r.preparing--
+	switch {
+	case r.closing != nil:
+		m.exec.Reply(r.failure(schemas.Aborted, "the run was closed before the program began"))
+	case m.err != nil:
+		m.exec.Reply(r.failure(m.err.Code, m.err.Message))
+	default:
+		r.begin(ctx, m)
+		return
+	}
+	r.settle(ctx)
+}
+
+func (r *run) begin(ctx actor.Context, m *prepared) {
+	id := r.spec.Env.NewCellID()
+	address := schemas.Address{Host: r.spec.Host, Run: r.spec.Token, Cell: id}
+	port := &port{
+		env: r.spec.Env, identity: r.spec.Identity, address: address, admission: m.admission,
+		parent: m.exec.Msg.CallID, restartSafe: m.input.RestartSafe, counters: r.counters,
+	}
+	// The route is there before the cell is: its first call may be out before Spawn returns.
+	r.spec.Env.CellSpawned(id, ctx.Self(), actor.NewPID(ctx.Self().Address, ctx.Self().Id+"/"+id))
+	pid, err := ctx.SpawnNamed(cell.New(r.spec.Cells, cell.Spec{
+		Address: address, Title: m.input.Title, CallID: m.exec.Msg.CallID, Source: m.input.Code,
+		Image: m.admission.Image, Limits: m.admission.Limits, Start: m.exec.Start,
+		RestartSafe: m.input.RestartSafe, Port: port, Reply: explainSyntax(m.input.Code, m.exec.Reply),
+	}), id)
+	if err != nil {
+		r.spec.Env.CellGone(id)
+		m.exec.Reply(r.failure(schemas.InternalError, "the cell could not be started: "+err.Error()))
+		r.settle(ctx)
+		return
+	}
+	ctx.Watch(pid)
+	r.cells[id] = &live{pid: pid, title: m.input.Title, started: m.exec.Start}
+}
+
+func (r *run) wait(ctx actor.Context, m *Wait) {
+	r.touch(ctx)
+	if err := r.owns(m.Msg.Identity); err != nil {
+		m.Reply(r.failure(err.Code, err.Message))
+		return
+	}
+	if c := r.cells[m.Msg.RunID]; c != nil {
+		ctx.Send(c.pid, &cell.Wait{CallID: m.Msg.CallID, Start: m.Start, Reply: m.Reply})
+		return
+	}
+	if result := r.ended.waited(m.Msg.RunID, m.Msg.CallID); result != nil {
+		m.Reply(result)
+		return
+	}
+	m.Reply(r.failure(schemas.InvalidInput, Unavailable))
+}
+
+// Unavailable is what a wait for an unknown, ended or expired cell is told (W2, W3).
+const Unavailable = "runId is unavailable or expired: the cell has ended, expired or was never there. " +
+	"Its calls may have run: look at the earlier results before you run anything again."
+
+// owns checks who asks: only the run that a cell came from may touch it (W2). A missing field is a
+// different one.
+func (r *run) owns(id schemas.Identity) *schemas.Error {
+	own := r.spec.Identity
+	switch {
+	case id.SessionID != own.SessionID || id.SessionKey != own.SessionKey:
+		return schemas.Refuse("runId", "runId belongs to a different session; only the session that started the cell can wait for it")
+	case id.Run != own.Run || id.Agent != own.Agent:
+		return schemas.Refuse("runId", "runId belongs to a different agent run; only the run that started the cell can wait for it")
+	}
+	return nil
+}
+
+func (r *run) cancel(ctx actor.Context, m *Cancel) {
+	if !m.Msg.Operator {
+		if err := r.owns(m.Msg.Identity); err != nil {
+			m.Reply(err)
+			return
+		}
+	}
+	c := r.cells[m.Cell]
+	if c == nil {
+		m.Reply(schemas.Refuse("runId", Unavailable))
+		return
+	}
+	ctx.Send(c.pid, &cell.Cancel{Reason: m.Msg.Reason, Done: func() { m.Reply(nil) }})
+}
+
+func (r *run) cellEnded(ctx actor.Context, m *cell.Ended) {
+	if r.cells[m.ID] == nil {
+		return
+	}
+	r.ended.keep(m.ID, m.Waits)
+	r.forget(ctx, m.ID)
+	ctx.Poison(m.Cell)
+}
+
+// cellStopped hears of cells that stopped without a word: their last words were said already.
+func (r *run) cellStopped(ctx actor.Context, m *actor.Terminated) {
+	for id, c := range r.cells {
+		if c.pid.Id == m.Who.Id {
+			r.forget(ctx, id)
+			return
+		}
+	}
+}
+
+func (r *run) forget(ctx actor.Context, id string) {
+	delete(r.cells, id)
+	r.spec.Env.CellGone(id)
+	r.settle(ctx)
+}
+
+func (r *run) close(ctx actor.Context, m *Close) {
+	if m.Identity != nil {
+		if err := r.owns(*m.Identity); err != nil {
+			m.Reply(schemas.Refuse("identity", "only the run's own caller can close it"))
+			return
+		}
+	}
+	if m.Reply != nil {
+		r.waiters = append(r.waiters, m.Reply)
+	}
+	if r.closing == nil {
+		r.closing = m
+		for _, c := range r.cells {
+			ctx.Send(c.pid, &cell.Cancel{Reason: "run closed: " + m.Reason})
+		}
+	}
+	r.settle(ctx)
+}
+
+// settle ends the run once nothing is left to do: it was closed, or was there for its cells only.
+func (r *run) settle(ctx actor.Context) {
+	r.touch(ctx)
+	if len(r.cells) > 0 || r.preparing > 0 {
+		return
+	}
+	switch {
+	case r.closing != nil:
+	case r.spec.Ephemeral && r.used:
+		r.closing = &Close{Reason: "last cell ended"}
+	default:
+		return
+	}
+	r.spec.Env.Fact(&schemas.RunClosed{
+		At: time.Now().UnixNano(), Host: r.spec.Host, Run: r.spec.Token, Reason: r.closing.Reason,
+	})
+	ctx.Send(ctx.Parent(), &Closed{Token: r.spec.Token, Reason: r.closing.Reason})
+	for _, done := range r.waiters {
+		done(nil)
+	}
+	r.waiters = nil
+	ctx.Stop(ctx.Self())
+}
+
+func (r *run) status(ctx actor.Context) {
+	out := make([]schemas.CellStatus, 0, len(r.cells))
+	for id, c := range r.cells {
+		out = append(out, schemas.CellStatus{
+			Address: schemas.Address{Host: r.spec.Host, Run: r.spec.Token, Cell: id},
+			Title:   c.title, AgeMs: time.Since(c.started).Milliseconds(),
+		})
+	}
+	ctx.Respond(out)
+}
+
+func (r *run) failure(code schemas.Code, message string) *schemas.Result {
+	return &schemas.Result{Status: schemas.StatusFailed, Code: code, Error: message, Telemetry: r.counters.telemetry(nil)}
+}
+
+// idled says that the idle time may be over.
+type idled struct{}
+
+// touch starts the idle time anew.
+func (r *run) touch(ctx actor.Context) {
+	if r.spec.IdleTTL <= 0 {
+		return
+	}
+	r.stopIdle()
+	self, system := ctx.Self(), ctx.ActorSystem()
+	r.idleTimer = time.AfterFunc(r.spec.IdleTTL, func() { system.Root.Send(self, &idled{}) })
+}
+
+func (r *run) stopIdle() {
+	if r.idleTimer != nil {
+		r.idleTimer.Stop()
+		r.idleTimer = nil
+	}
+}
+
+func (r *run) idle(ctx actor.Context) {
+	if len(r.cells) > 0 || r.preparing > 0 {
+		r.touch(ctx)
+		return
+	}
+	r.close(ctx, &Close{Reason: fmt.Sprintf("idle for %v", r.spec.IdleTTL)})
+}
+
+// stopFailed supervises cells: a cell that fails stops and is never restarted, since its calls
+// had effects.
+type stopFailed struct{}
+
+// HandleFailure stops the child.
+func (stopFailed) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _ any, _ any) {
+	s.StopChildren(child)
+}
+
+// newScope mints the id under which a run's counters can be summed.
+func newScope() string {
+	var b [12]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

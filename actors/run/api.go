@@ -1,0 +1,106 @@
+// Package run keeps one agent run: who it acts for, what its cells may call, its counters,
+// and its cells, of which it is the parent.
+//
+// A run is an actor that routes. Whatever takes time (reading the program, admitting the
+// catalog) happens on a goroutine of its own and comes back as a message.
+//
+// # Duties of the parent (the host)
+//
+//   - Route [Exec], [Wait], [Cancel] and [Close] to the run that owns the cell.
+//   - Supervise with Stop, never restart: cells have side effects.
+//   - Forget the run on [Closed].
+package run
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/codecell/codecell/actors/catalog"
+	"github.com/codecell/codecell/actors/cell"
+	"github.com/codecell/codecell/schemas"
+)
+
+// Spec is one run.
+type Spec struct {
+	Host string
+	// Token addresses the run on the bus.
+	Token    string
+	Identity schemas.Identity
+	// Ephemeral: the run ends by itself after its last cell.
+	Ephemeral bool
+	// Env is what the run needs of its host.
+	Env Env
+	// Cells is what all cells of the host share.
+	Cells cell.Deps
+	// IdleTTL ends a run that has had no cell and no call for so long. Zero: never.
+	IdleTTL time.Duration
+}
+
+// Env is what a run needs of its host. Its methods are called from many goroutines. Only
+// Admit may block.
+type Env interface {
+	// Admit gives what a new cell of this identity may see, as it is now.
+	Admit(schemas.Identity) (*Admission, error)
+	// NewCellID mints the public id of a cell.
+	NewCellID() string
+	// Send hands a call to the executors of its tool.
+	Send(*schemas.Call) *schemas.CallError
+	// Withdraw tells the executors that nobody waits for a call any more.
+	Withdraw(cell schemas.Address, call string)
+	// Fact publishes a fact.
+	Fact(any)
+	// CellSpawned and CellGone keep the routing table of cells.
+	CellSpawned(id string, run, cell *actor.PID)
+	CellGone(id string)
+}
+
+// Admission is what one generation of a run's catalog comes to. A cell keeps the generation
+// that it started with.
+type Admission struct {
+	Catalog *catalog.Catalog
+	Image   *cell.Image
+	Surface schemas.Surface
+	Limits  schemas.Limits
+	// Problems are tools and servers that could not be admitted.
+	Problems []string
+}
+
+// Messages to a run.
+type (
+	// Exec starts a cell. The budget counts from Start.
+	Exec struct {
+		Msg   *schemas.Exec
+		Start time.Time
+		Reply cell.Reply
+	}
+	// Wait continues a cell.
+	Wait struct {
+		Msg   *schemas.Wait
+		Start time.Time
+		Reply cell.Reply
+	}
+	// Cancel ends a cell. Reply is called when the guest has stopped.
+	Cancel struct {
+		Cell  string
+		Msg   *schemas.Cancel
+		Reply func(*schemas.Error)
+	}
+	// Close ends the run and its cells. With an Identity it must be the run's own. Reply may be nil; it
+	// is called when the last cell has ended.
+	Close struct {
+		Identity *schemas.Identity
+		Reason   string
+		Reply    func(*schemas.Error)
+	}
+	// Attach keeps an ephemeral run open for a caller that opened it again.
+	Attach struct{}
+	// Ask requests the run's cells: []schemas.CellStatus is the response.
+	Ask struct{}
+)
+
+// Closed tells the parent that the run has ended and holds nothing any more.
+type Closed struct {
+	Token  string
+	Reason string
+}
