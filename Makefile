@@ -54,7 +54,7 @@ run: build $(SERVERS) ## do the main job on two public MCP servers
 
 .PHONY: test
 test: setup ## run all tests, the real MCP servers and clients included
-	node --test wasm/guest/test/
+	node --test wasm/guest/test/*.test.mjs
 	go test -timeout 20m ./...
 
 .PHONY: check

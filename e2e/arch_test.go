@@ -19,7 +19,7 @@ type room struct {
 	from []string
 	// libraries lists third-party modules. A module belongs to one room; see shared for the exceptions.
 	libraries []string
-	// tests lists folders that its tests may import as well.
+	// tests lists folders and modules that its tests may import as well.
 	tests []string
 }
 
@@ -35,7 +35,7 @@ var rooms = map[string]room{
 		from:      []string{"wasm/meter"},
 		libraries: []string{"github.com/klauspost/compress", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 	},
-	"wasm/meter":       {},
+	"wasm/meter":       {tests: []string{"github.com/tetratelabs/wazero"}},
 	"wasm/guest/fetch": {},
 	"bus": {
 		from:      []string{"schemas"},
@@ -44,7 +44,11 @@ var rooms = map[string]room{
 	},
 	"bus/bustest": {
 		from:      []string{"schemas", "bus"},
-		libraries: []string{"github.com/nats-io/nats.go"},
+		libraries: []string{
+			"github.com/nats-io/nats-server/v2",
+			"github.com/nats-io/nats.go",
+			"go.uber.org/goleak",
+		},
 	},
 	"actors/catalog": {
 		from:      []string{"schemas"},
@@ -98,6 +102,7 @@ var rooms = map[string]room{
 var shared = map[string]string{
 	"github.com/asynkron/protoactor-go":      "the actors are one room with a folder for each kind",
 	"github.com/modelcontextprotocol/go-sdk": "tools speak it as a client, the CLI and the fixtures of e2e as servers",
+	"github.com/nats-io/nats-server/v2":      "the helpers for tests know which of its goroutines outlive it",
 	"github.com/nats-io/nats.go":             "the recorder for tests and the benchmark's unit need the bare connection",
 }
 
@@ -209,7 +214,7 @@ func (r room) allows(path string, inTest bool) bool {
 		return true // the standard library
 	}
 	in := func(library string) bool { return path == library || strings.HasPrefix(path, library+"/") }
-	return slices.ContainsFunc(r.libraries, in) || inTest && slices.ContainsFunc(testLibraries, in)
+	return slices.ContainsFunc(r.libraries, in) || inTest && slices.ContainsFunc(slices.Concat(r.tests, testLibraries), in)
 }
 
 // listPackages lists the packages of this module, with what they and their tests import.
