@@ -43,7 +43,7 @@ var rooms = map[string]room{
 		tests:     []string{"bus/bustest"},
 	},
 	"bus/bustest": {
-		from:      []string{"schemas", "bus"},
+		from: []string{"schemas", "bus"},
 		libraries: []string{
 			"github.com/nats-io/nats-server/v2",
 			"github.com/nats-io/nats.go",
