@@ -18,7 +18,7 @@ const (
 // declared gives a schema as a TypeScript type with doc comments, on as many lines as it takes.
 func declared(schema schemas.JSON, input bool) string {
 	if len(schema) == 0 {
-		return "Record<string, unknown>"
+		return anyRecord
 	}
 	p := &printer{
 		input: input, pretty: true,
@@ -27,7 +27,7 @@ func declared(schema schemas.JSON, input bool) string {
 	}
 	text := p.print(parse(schema))
 	if input && text == unknown {
-		return "Record<string, unknown>"
+		return anyRecord
 	}
 	return text
 }

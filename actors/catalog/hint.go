@@ -14,7 +14,7 @@ var hintShapes = [...]struct{ depth, enum, optional, share int }{
 
 // hints gives a trusted tool's TypeScript hints. An output that the owner left open has none.
 func hints(t *schemas.Tool) (input, output string) {
-	input = "Record<string, unknown>"
+	input = anyRecord
 	if len(t.Parameters) > 0 {
 		if hint := hint(parse(t.Parameters), true, hintLimit); hint != unknown {
 			input = hint
@@ -30,7 +30,7 @@ func hints(t *schemas.Tool) (input, output string) {
 
 // openEnded are the types that say nothing about a result.
 var openEnded = map[string]bool{
-	unknown: true, "never": true, "unknown[]": true, "Record<string, unknown>": true, "Record<string, unknown>[]": true,
+	unknown: true, "never": true, "unknown[]": true, anyRecord: true, "Record<string, unknown>[]": true,
 	"Array<Record<string, unknown>>": true,
 }
 

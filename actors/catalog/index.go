@@ -7,9 +7,11 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// The ranking is Okapi BM25 over weighted fields (BM25F, C9).
+// The ranking is Okapi BM25 over weighted fields (BM25F, C9), and a bonus for tools whose name the
+// query covers: "send an email" means send_email before send_email_template_to_list.
 const (
 	saturation    = 1.2 // k1
+	nameBonus     = 0.75
 	maxQueryTerms = 256
 	schemaTexts   = 2000 // parameters that are read of one schema
 )
@@ -34,10 +36,12 @@ var fields = [fieldCount]field{
 	fieldParameterText: {0.5, 0.75},
 }
 
-// posting is one tool that has a term, and what the term adds to its score.
+// posting is one tool that has a term: what the term adds to the tool's score, and the share of
+// the tool's name that it is, each weighed by the term's rarity.
 type posting struct {
 	doc    int32
 	impact float32
+	name   float32
 }
 
 // postings of a term lie side by side.
@@ -56,14 +60,15 @@ type index struct {
 // scratch is the working memory of one search.
 type scratch struct {
 	scores  []float32
-	touched []int32 // tools with a score
-	used    []int32 // terms of the query
+	covered []float32 // how much of each tool's name the query has, times rarity
+	touched []int32   // tools with a score
+	used    []int32   // terms of the query
 	best    []hit
 }
 
 func (s *scratch) reset() {
 	for _, doc := range s.touched {
-		s.scores[doc] = 0
+		s.scores[doc], s.covered[doc] = 0, 0
 	}
 	s.touched, s.used = s.touched[:0], s.used[:0]
 }
@@ -96,7 +101,9 @@ func newIndex(entries []*Entry) *index {
 		x.addName(e.CallableName, doc)
 	}
 	x.weigh(b)
-	x.scratch.New = func() any { return &scratch{scores: make([]float32, len(entries))} }
+	x.scratch.New = func() any {
+		return &scratch{scores: make([]float32, len(entries)), covered: make([]float32, len(entries))}
+	}
 	return x
 }
 
@@ -189,11 +196,21 @@ func (x *index) weigh(b *builder) {
 	}
 	x.postings = make([]posting, 0, total)
 	x.terms = make(map[string]termRange, len(b.ids))
-	starts := make([]termRange, len(b.counts))
+	rarities := make([]float64, len(b.counts))
+	names := make([]float64, len(b.lengths)) // the rarity of all terms of a tool's name
 	tools := float64(len(b.lengths))
 	for id, list := range b.counts {
 		having := float64(len(list))
-		rarity := math.Log(1 + (tools-having+0.5)/(having+0.5))
+		rarities[id] = math.Log(1 + (tools-having+0.5)/(having+0.5))
+		for _, c := range list {
+			if c.n[fieldName] > 0 {
+				names[c.doc] += rarities[id]
+			}
+		}
+	}
+	starts := make([]termRange, len(b.counts))
+	for id, list := range b.counts {
+		rarity := rarities[id]
 		starts[id].start = int32(len(x.postings))
 		for _, c := range list {
 			frequency := 0.0
@@ -204,7 +221,11 @@ func (x *index) weigh(b *builder) {
 				}
 			}
 			impact := rarity * frequency * (saturation + 1) / (frequency + saturation)
-			x.postings = append(x.postings, posting{doc: c.doc, impact: float32(impact)})
+			p := posting{doc: c.doc, impact: float32(impact)}
+			if c.n[fieldName] > 0 {
+				p.name = float32(rarity / math.Sqrt(names[c.doc]))
+			}
+			x.postings = append(x.postings, p)
 		}
 		starts[id].end = int32(len(x.postings))
 	}

@@ -64,7 +64,7 @@ func (p *printer) object(n *node, depth int) typ {
 		case extra.is('{'):
 			return typ{text: "Record<string, " + p.schema(extra, depth+1).text + ">"}
 		}
-		return typ{text: "Record<string, unknown>"}
+		return typ{text: anyRecord}
 	}
 	var lines []string
 	left, omitted := p.optional, 0

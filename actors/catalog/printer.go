@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
-// unknown is what the printer says where it can't or won't tell.
-const unknown = "unknown"
+const (
+	// unknown is what the printer says where it can't or won't tell.
+	unknown = "unknown"
+	// anyRecord is an object of which nothing is known.
+	anyRecord = "Record<string, unknown>"
+)
 
 // printer turns one JSON Schema into TypeScript. It ends for any schema: recursion, depth, size and
 // nonsense are all cut at "unknown" (M4), and the text is always a valid type.
@@ -94,6 +98,12 @@ func (p *printer) schema(n *node, depth int) typ {
 		}
 		if len(members) > 0 {
 			parts = append(parts, join(members, union))
+		}
+	}
+	if len(parts) > 1 && parts[0].text == anyRecord {
+		// "type": "object" beside its alternatives only repeats what they are.
+		if rest := join(parts[1:], intersection); rest.text != unknown {
+			parts = []typ{rest}
 		}
 	}
 	t := join(parts, intersection)

@@ -87,6 +87,7 @@ func (x *index) search(query string, limit int) []int {
 					s.touched = append(s.touched, p.doc)
 				}
 				s.scores[p.doc] += p.impact
+				s.covered[p.doc] += p.name
 			}
 		}
 	})
@@ -98,7 +99,8 @@ func (x *index) search(query string, limit int) []int {
 	}
 	best := s.best[:0]
 	for _, doc := range s.touched {
-		h := hit{doc: doc, exact: named[doc], score: s.scores[doc]}
+		covered := s.covered[doc]
+		h := hit{doc: doc, exact: named[doc], score: s.scores[doc] + nameBonus*covered*covered}
 		best = keep(best, h, limit)
 	}
 	s.best = best

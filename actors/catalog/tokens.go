@@ -1,10 +1,6 @@
 package catalog
 
-import (
-	"unicode"
-
-	"github.com/kljensen/snowball/english"
-)
+import "unicode"
 
 // stopWords say nothing about what a tool does.
 var stopWords = words(`
@@ -124,17 +120,4 @@ func (t *tokenizer) word(word string, k class, learn bool, yield func(string)) {
 			yield(stem)
 		}
 	}
-}
-
-// stemOf cuts an English word to its stem; long words are no words.
-func stemOf(word string) string {
-	if len(word) < 3 || len(word) > 40 {
-		return word
-	}
-	for i := range len(word) {
-		if word[i] >= 0x80 {
-			return word
-		}
-	}
-	return english.Stem(word, false)
 }
