@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -15,7 +16,19 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// cache holds the compiled engine for all tests: compiling it takes longer than they do.
+var cache string
+
+func TestMain(m *testing.M) {
+	var err error
+	if cache, err = os.MkdirTemp("", "codecell-host-"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(cache)
+		os.Exit(code)
+	}))
+}
 
 type echoIn struct {
 	N int `json:"n"`
@@ -51,7 +64,7 @@ func node(t *testing.T, config *schemas.Config, tools ...tool.Func) *host.Node {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	n, err := host.Up(ctx, host.NodeOptions{Config: config, Providers: []tool.Provider{funcs}, CacheDir: t.TempDir()})
+	n, err := host.Up(ctx, host.NodeOptions{Config: config, Providers: []tool.Provider{funcs}, CacheDir: cache})
 	if err != nil {
 		t.Fatal(err)
 	}
