@@ -87,8 +87,8 @@ func (c *Conn) askBytes(ctx context.Context, subject, reply string, req any) (na
 		if err := c.values.check(len(b)); err != nil {
 			return err
 		}
-		if name, err = c.values.put(ctx, b); err != nil {
-			return fmt.Errorf("store a large message: %w", err)
+		if name, err = c.values.put(ctx, append([]byte(nil), b...)); err != nil {
+			return err
 		}
 		m := nats.NewMsg(subject)
 		m.Reply = reply

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -84,4 +85,15 @@ func bucketError(name string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("bucket %s: %w: the NATS server must run JetStream and this client may use $JS.API.>", name, err)
+}
+
+// lost says whether an operation failed because the bucket isn't there (any more): a server
+// that kept it in memory has started anew.
+func lost(err error) bool {
+	for _, e := range []error{jetstream.ErrNoStreamResponse, jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, nats.ErrNoResponders} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }

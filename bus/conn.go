@@ -64,6 +64,7 @@ type Conn struct {
 	subs   subscriptions
 	stats  counters
 
+	close       sync.Once
 	mu          sync.Mutex
 	reconnected map[*func()]func()
 }
@@ -92,6 +93,12 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		return nil, err
 	}
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("connect to the bus at %s: %w", urls, err)
+		}
+		if deadline, ok := ctx.Deadline(); ok {
+			extra = append(extra, nats.Timeout(min(dialTimeout, time.Until(deadline))))
+		}
 		c, err := connect(urls, o, extra...)
 		if err == nil {
 			return c, nil
@@ -250,13 +257,16 @@ func (c *Conn) Flush(ctx context.Context) error {
 // Close sends what is still buffered and closes the connection. Requests that wait end with
 // [ErrDisconnected]. To finish handlers first, drain their subscriptions.
 func (c *Conn) Close() {
-	if c.nats.IsConnected() {
-		c.values.wait(flushTimeout)
-		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-		_ = c.Flush(ctx) // what can't be sent now is lost anyway
-		cancel()
-	}
-	c.nats.Close()
-	c.inbox.close()
-	c.values.stop()
+	c.close.Do(func() {
+		grace := flushTimeout
+		if !c.nats.IsConnected() {
+			grace = 0
+		}
+		c.values.stop(grace)
+		if c.nats.IsConnected() {
+			_ = c.Flush(context.Background()) // what can't be sent now is lost anyway
+		}
+		c.nats.Close()
+		c.inbox.close()
+	})
 }

@@ -146,7 +146,7 @@ func (r *Registry) withBucket(ctx context.Context, f func(jetstream.KeyValue) er
 	kv := r.kv
 	r.mu.Unlock()
 	err := f(kv)
-	if !errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, jetstream.ErrBucketNotFound) && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if !lost(err) {
 		return err
 	}
 	kv, err = r.c.toolBucket(ctx)

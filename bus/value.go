@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -29,6 +28,8 @@ const (
 	// fetchers bounds the values being fetched at once, fetchQueue those waiting for it.
 	fetchers   = 4
 	fetchQueue = 256
+	// largestChunk is the largest message that an object is stored in, in bytes.
+	largestChunk = 512 << 10
 )
 
 // values sends and fetches what is larger than a message may be (U6).
@@ -44,8 +45,9 @@ type values struct {
 	waiting  atomic.Int64 // fetches
 	fetching chan struct{}
 
-	mu    sync.Mutex
-	store jetstream.ObjectStore
+	mu     sync.Mutex
+	closed bool
+	store  jetstream.ObjectStore
 }
 
 func (v *values) start(c *Conn, largest int) {
@@ -54,16 +56,26 @@ func (v *values) start(c *Conn, largest int) {
 	v.fetching = make(chan struct{}, fetchers)
 }
 
-// wait lets values that are on their way out leave.
-func (v *values) wait(atMost time.Duration) {
-	timer := time.AfterFunc(atMost, v.cancel)
-	v.work.Wait()
-	timer.Stop()
+// background runs f on a goroutine, unless the connection is being closed.
+func (v *values) background(f func()) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return false
+	}
+	v.work.Go(f)
+	return true
 }
 
-func (v *values) stop() {
-	v.cancel()
+// stop takes no more work, and gives what is under way some time to end.
+func (v *values) stop(grace time.Duration) {
+	v.mu.Lock()
+	v.closed = true
+	v.mu.Unlock()
+	timer := time.AfterFunc(grace, v.cancel)
 	v.work.Wait()
+	timer.Stop()
+	v.cancel()
 }
 
 // sendLater stores b, which it keeps, and then sends its name.
@@ -75,7 +87,7 @@ func (v *values) sendLater(subject, reply string, b []byte) error {
 		v.sending.Add(-n)
 		return fmt.Errorf("publish on %s: %w: try again when some have arrived", subject, ErrBusy)
 	}
-	v.work.Go(func() {
+	started := v.background(func() {
 		defer v.sending.Add(-int64(len(b)))
 		m := nats.NewMsg(subject)
 		m.Reply = reply
@@ -89,6 +101,10 @@ func (v *values) sendLater(subject, reply string, b []byte) error {
 			v.c.log.Warn("a large message couldn't be sent", "subject", subject, "error", err)
 		}
 	})
+	if !started {
+		v.sending.Add(-int64(len(b)))
+		return fmt.Errorf("publish on %s: %w", subject, ErrDisconnected)
+	}
 	return nil
 }
 
@@ -105,7 +121,7 @@ func (v *values) check(n int) error {
 	return nil
 }
 
-// put stores a value and gives its name.
+// put stores a value and gives its name. It may read b after it has failed.
 func (v *values) put(ctx context.Context, b []byte) (string, error) {
 	name := valuePrefix + randomID(26)
 	return name, v.putAs(ctx, name, b)
@@ -114,27 +130,20 @@ func (v *values) put(ctx context.Context, b []byte) (string, error) {
 func (v *values) putAs(ctx context.Context, name string, b []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return v.withStore(ctx, func(s jetstream.ObjectStore) error {
-		_, err := s.PutBytes(ctx, name, b)
-		return err
-	})
-}
-
-// withStore runs f with the bucket. If a server lost the bucket, it is made again.
-func (v *values) withStore(ctx context.Context, f func(jetstream.ObjectStore) error) error {
-	s, err := v.bucket(ctx, false)
-	if err != nil {
+	if _, err := v.bucket(ctx, false); err != nil {
 		return err
 	}
-	err = f(s)
-	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) {
-		if s, err = v.bucket(ctx, true); err == nil {
-			err = f(s)
-		}
+	err := v.putObject(ctx, name, b)
+	if !lost(err) {
+		return err
 	}
-	return err
+	if _, err = v.bucket(ctx, true); err != nil {
+		return err
+	}
+	return v.putObject(ctx, name, b)
 }
 
+// bucket gives the store. again: a server may have lost it, so look for it and make it anew.
 func (v *values) bucket(ctx context.Context, again bool) (jetstream.ObjectStore, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -189,7 +198,7 @@ func (v *values) peek(ctx context.Context, name string) ([]byte, error) {
 
 // remove deletes an object in the background; its time to live is the fallback.
 func (v *values) remove(name string) {
-	v.work.Go(func() {
+	v.background(func() {
 		ctx, cancel := context.WithTimeout(v.ctx, storeTimeout)
 		defer cancel()
 		if s, err := v.bucket(ctx, false); err == nil {
@@ -205,11 +214,14 @@ func (v *values) fetch(name string, then func([]byte, error)) {
 		then(nil, ErrBusy)
 		return
 	}
-	v.work.Go(func() {
+	started := v.background(func() {
 		defer v.waiting.Add(-1)
 		v.fetching <- struct{}{}
 		b, err := v.get(v.ctx, name)
 		<-v.fetching
 		then(b, err)
 	})
+	if !started {
+		v.waiting.Add(-1)
+	}
 }
