@@ -1,11 +1,9 @@
 package schemas
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,11 +44,11 @@ func Compile(raw JSON) (*Schema, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	doc = knownDialect(doc)
-	f := &fuel{longestEnum: longestEnum(doc)}
+	f := &fuel{left: math.MaxInt, longestEnum: longestEnum(doc)}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(lenientRegexp)
+	c.UseRegexpEngine(f.pattern)
 	c.RegisterVocabulary(&jsonschema.Vocabulary{URL: "urn:codecell:fuel", Compile: f.compile})
 	c.AssertVocabs()
 	if err := c.AddResource(schemaURL, doc); err != nil {
@@ -157,173 +155,4 @@ func knownDialect(doc any) any {
 		delete(m, "$schema")
 	}
 	return m
-}
-
-// maxPattern is the longest regular expression that is tried, in bytes.
-const maxPattern = 4 << 10
-
-func lenientRegexp(s string) (jsonschema.Regexp, error) {
-	if len(s) <= maxPattern {
-		if re, err := regexp.Compile(s); err == nil {
-			return re, nil
-		}
-	}
-	return anything(s), nil
-}
-
-// anything is a pattern that isn't understood.
-type anything string
-
-func (a anything) String() string          { return string(a) }
-func (a anything) MatchString(string) bool { return true }
-
-// Fuel bounds validation, whose time can be exponential in the size of schema and value
-// ("allOf": [{"$ref": "#"}, …] below a property). Each visit of a subschema burns as much as the
-// subschema has parts, which covers those of them that fail without being counted themselves.
-const (
-	fuelFree    = 4 << 20
-	fuelPerByte = 128
-)
-
-var errFuel = errors.New("a simpler schema: checking this value against it takes too long")
-
-type fuel struct {
-	left        int
-	longestEnum int
-}
-
-// burn is the part of the tank on one subschema.
-type burn struct {
-	tank *fuel
-	cost int
-}
-
-func (f *fuel) compile(_ *jsonschema.CompilerContext, obj map[string]any) (jsonschema.SchemaExt, error) {
-	cost := countParts(obj)
-	if _, ok := obj["$ref"]; ok {
-		cost += f.longestEnum
-	}
-	if _, ok := obj["$dynamicRef"]; ok {
-		cost += f.longestEnum
-	}
-	return &burn{tank: f, cost: cost}, nil
-}
-
-// Validate burns; it never says anything of the value.
-func (b *burn) Validate(*jsonschema.ValidatorContext, any) {
-	if b.tank.left -= b.cost; b.tank.left < 0 {
-		panic(errFuel)
-	}
-}
-
-func countParts(v any) int {
-	n := 1
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			n += countParts(e)
-		}
-	case []any:
-		for _, e := range v {
-			n += countParts(e)
-		}
-	}
-	return n
-}
-
-func longestEnum(v any) int {
-	n := 0
-	switch v := v.(type) {
-	case map[string]any:
-		if list, ok := v["enum"].([]any); ok {
-			n = countParts(list)
-		}
-		for _, e := range v {
-			n = max(n, longestEnum(e))
-		}
-	case []any:
-		for _, e := range v {
-			n = max(n, longestEnum(e))
-		}
-	}
-	return n
-}
-
-// compactJSON takes the white space out of a JSON text that is known to be correct.
-func compactJSON(b []byte) JSON {
-	var out bytes.Buffer
-	if err := json.Compact(&out, b); err != nil {
-		panic(err)
-	}
-	return out.Bytes()
-}
-
-// parseJSON decodes one JSON text with exact numbers, refusing what later steps couldn't bear:
-// deep nesting, and numbers that don't fit into memory when written out (1e999999999).
-func parseJSON(b []byte, depth int) (any, error) {
-	if err := shallow(b, depth); err != nil {
-		return nil, err
-	}
-	d := json.NewDecoder(strings.NewReader(string(b)))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
-	}
-	if d.More() || len(strings.TrimSpace(string(b[d.InputOffset():]))) > 0 {
-		return nil, errors.New("not JSON: more text follows the value")
-	}
-	return v, smallNumbers(v)
-}
-
-// shallow checks that brackets outside strings nest at most so deep.
-func shallow(b []byte, depth int) error {
-	open, quoted := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case quoted:
-			if c == '\\' {
-				i++
-			}
-			quoted = c != '"'
-		case c == '"':
-			quoted = true
-		case c == '{' || c == '[':
-			if open++; open > depth {
-				return fmt.Errorf("nested deeper than %d", depth)
-			}
-		case c == '}' || c == ']':
-			open--
-		}
-	}
-	return nil
-}
-
-// maxDigits and maxExponent leave room for every float64 and any id.
-const (
-	maxDigits   = 1100
-	maxExponent = 3
-)
-
-func smallNumbers(v any) error {
-	switch v := v.(type) {
-	case json.Number:
-		mantissa, exponent, _ := strings.Cut(strings.ToLower(string(v)), "e")
-		if len(mantissa) > maxDigits || len(strings.TrimLeft(exponent, "+-0")) > maxExponent {
-			return errors.New("a number is too long or too large")
-		}
-	case map[string]any:
-		for _, e := range v {
-			if err := smallNumbers(e); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if err := smallNumbers(e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

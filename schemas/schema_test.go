@@ -140,6 +140,20 @@ func TestSpec_B4_ExponentialSchema(t *testing.T) {
 	}
 }
 
+// TestSpec_B4_SlowPattern: a thousand states for each of a million bytes, again and again.
+func TestSpec_B4_SlowPattern(t *testing.T) {
+	s := compile(t, `{"allOf":[`+strings.TrimSuffix(strings.Repeat(`{"pattern":"(x+x+){300}y"},`, 200), ",")+`]}`)
+	got := s.Validate(schemas.JSON(`"` + strings.Repeat("x", 1<<20) + `"`))
+	if len(got) != 1 || !strings.Contains(got[0].Expected, "simpler schema") {
+		t.Errorf("%v", got)
+	}
+	s = compile(t, `{"items":{"pattern":"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"}}`)
+	list := strings.TrimSuffix(strings.Repeat(`"0af76519-16cd-43dd-8448-eb211c80319c",`, 10_000), ",")
+	if got := s.Validate(schemas.JSON("[" + list + "]")); len(got) != 0 {
+		t.Errorf("an ordinary long list: %v", got)
+	}
+}
+
 func TestSelfReferenceWithoutProgressEnds(t *testing.T) {
 	if got := compile(t, `{"$ref":"#"}`).Validate(schemas.JSON(`1`)); len(got) != 1 {
 		t.Errorf("%v", got)
