@@ -1,0 +1,108 @@
+package schemas_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// TestConfigSchemaAndTypesAgree walks the Go types and the schema side by side: a key that one has
+// and the other hasn't would be refused though it is read, or accepted and ignored.
+func TestConfigSchemaAndTypesAgree(t *testing.T) {
+	var doc map[string]any
+	if err := json.Unmarshal(schemas.ConfigSchema(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	w := schemaWalker{t: t, defs: doc["$defs"].(map[string]any)}
+	w.compare("", reflect.TypeFor[schemas.Config](), doc)
+	if w.structs < 12 {
+		t.Errorf("only %d types were compared", w.structs)
+	}
+}
+
+type schemaWalker struct {
+	t       *testing.T
+	defs    map[string]any
+	structs int
+}
+
+// onlyInSchema and onlyInTypes are the keys that differ on purpose: an editor's key, and keys that
+// are global in one struct that serves agents too.
+var (
+	onlyInSchema = []string{"$schema"}
+	onlyInTypes  = []string{"agents.entries.*.tools.owners"}
+)
+
+func (w *schemaWalker) compare(path string, typ reflect.Type, schema map[string]any) {
+	if ref, ok := schema["$ref"].(string); ok {
+		schema = w.defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)
+	}
+	if alternatives, ok := schema["anyOf"].([]any); ok {
+		schema = alternatives[len(alternatives)-1].(map[string]any)
+	}
+	switch typ.Kind() {
+	case reflect.Pointer:
+		w.compare(path, typ.Elem(), schema)
+	case reflect.Map:
+		if inner, ok := schema["additionalProperties"].(map[string]any); ok {
+			w.compare(path+".*", typ.Elem(), inner)
+		}
+	case reflect.Struct:
+		w.structs++
+		props, _ := schema["properties"].(map[string]any)
+		if schema["additionalProperties"] != false {
+			w.t.Errorf("%s: the schema accepts unknown keys", path)
+		}
+		var have, want []string
+		for k := range props {
+			if !slices.Contains(onlyInSchema, k) {
+				have = append(have, k)
+			}
+		}
+		for i := range typ.NumField() {
+			key := typ.Field(i).Tag.Get("json")
+			at := strings.TrimPrefix(path+"."+key, ".")
+			if slices.Contains(onlyInTypes, at) {
+				continue
+			}
+			want = append(want, key)
+			if sub, ok := props[key].(map[string]any); ok {
+				w.compare(at, typ.Field(i).Type, sub)
+			}
+		}
+		slices.Sort(have)
+		slices.Sort(want)
+		if d := cmp.Diff(want, have); d != "" {
+			w.t.Errorf("%s: types (-) and schema (+) differ:\n%s", path, d)
+		}
+	}
+}
+
+// TestExampleConfigurations: what we show works.
+func TestExampleConfigurations(t *testing.T) {
+	files, err := filepath.Glob("../examples/*.json5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob("../examples/*/*.json5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range append(files, more...) {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range schemas.Check(b, f) {
+			t.Error(problem.Message)
+		}
+	}
+}
