@@ -9,11 +9,7 @@ import (
 // The benchmarks run the embedded controller: what a host really pays.
 func benchImage(b *testing.B) *Image {
 	b.Helper()
-	e, err := NewEngine(context.Background(), Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = e.Close() })
+	e := newEngine(b, Config{})
 	img, err := e.NewImage(b.Context(), benchInstall)
 	if err != nil {
 		b.Fatal(err)

@@ -19,17 +19,31 @@ var testController string
 // shared is the engine of most tests, with the small controller of testdata.
 var shared *Engine
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "codecell-wasm")
+// cacheDir holds the compiled code of all engines of the tests that don't say otherwise.
+var cacheDir string
+
+func newEngine(t testing.TB, cfg Config) *Engine {
+	t.Helper()
+	cfg.CacheDir = cacheDir
+	e, err := NewEngine(t.Context(), cfg)
 	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+func TestMain(m *testing.M) {
+	var err error
+	if cacheDir, err = os.MkdirTemp("", "codecell-wasm"); err != nil {
 		panic(err)
 	}
-	if shared, err = NewEngine(context.Background(), Config{CacheDir: dir, controller: testController}); err != nil {
+	if shared, err = NewEngine(context.Background(), Config{CacheDir: cacheDir, controller: testController}); err != nil {
 		panic(err)
 	}
 	code := m.Run()
 	_ = shared.Close()
-	os.RemoveAll(dir)
+	os.RemoveAll(cacheDir)
 	if err := goleak.Find(); err != nil && code == 0 {
 		os.Stderr.WriteString(err.Error() + "\n")
 		code = 1
@@ -188,11 +202,7 @@ func TestCacheDirectory(t *testing.T) {
 }
 
 func TestImagesAreTheSameInEveryProcess(t *testing.T) {
-	other, err := NewEngine(t.Context(), Config{controller: testController})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
+	other := newEngine(t, Config{controller: testController})
 	a, b := newImage(t, shared), newImage(t, other)
 	if a.id != b.id || a.sum != b.sum || a.sp != b.sp || a.api != b.api {
 		t.Errorf("two builds of one image differ: %x %x", a.sum, b.sum)
@@ -210,10 +220,7 @@ func TestImagesAreTheSameInEveryProcess(t *testing.T) {
 }
 
 func TestClosedEngineRefusesEverything(t *testing.T) {
-	e, err := NewEngine(t.Context(), Config{controller: testController})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := newEngine(t, Config{controller: testController})
 	img := newImage(t, e)
 	g, err := e.Acquire(t.Context(), img, testLimits(), Env{})
 	if err != nil {

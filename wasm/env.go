@@ -15,6 +15,7 @@ type env struct {
 	clock   func() time.Time
 	random  uint64 // state of the numbers given to random_get
 	stop    stopper
+	refuels int     // calls of the meter: how much the guest has computed
 	host    hostOps // nil while an image is built
 	reject  rejections
 }

@@ -170,9 +170,12 @@ func (g *Guest) Close() error {
 	g.engine.unregister(g)
 	if g.poisoned != nil || g.env.machine.mem.Size() != g.image.size {
 		g.discard()
-	} else {
-		g.engine.pool.put(g.env.machine)
+		return nil
 	}
+	if g.env.refuels >= deepWork {
+		g.env.machine.forgetDeepStacks()
+	}
+	g.engine.pool.put(g.env.machine)
 	return nil
 }
 

@@ -351,11 +351,7 @@ func TestClosingStopsTheLeg(t *testing.T) {
 }
 
 func TestSpec_B3_MachinesAreReusedOnlyWhenClean(t *testing.T) {
-	e, err := NewEngine(t.Context(), Config{controller: testController, IdleMachines: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := newEngine(t, Config{controller: testController, IdleMachines: 2})
 	img := newImage(t, e)
 	after := func(source string, leg func(*Guest)) int {
 		g := acquire(t, img, testLimits(), Env{})

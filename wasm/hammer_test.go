@@ -13,10 +13,7 @@ import (
 
 // Guests of many goroutines, stopped, closed, frozen and restored at random, must never see each other.
 func TestSpec_L8_GuestsShareNothing(t *testing.T) {
-	e, err := NewEngine(t.Context(), Config{controller: testController, IdleMachines: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := newEngine(t, Config{controller: testController, IdleMachines: 4})
 	img := newImage(t, e)
 	workers, rounds := 16, 40
 	if testing.Short() {
@@ -106,10 +103,7 @@ func expectedStop(err error) error {
 func TestSpec_L8_CloseWhileInUse(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 3 {
-		e, err := NewEngine(t.Context(), Config{controller: testController})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := newEngine(t, Config{controller: testController})
 		img := newImage(t, e)
 		started := make(chan struct{}, 8)
 		var wg sync.WaitGroup

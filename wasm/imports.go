@@ -62,8 +62,10 @@ func bindImports(ctx context.Context, rt wazero.Runtime) error {
 // hostInterrupt is called by the meter each time the fuel is used up. Being a Go function, it's also where a waiting
 // garbage collector gets its turn.
 func hostInterrupt(ctx context.Context, _ api.Module, s []uint64) {
+	e := envOf(ctx)
+	e.refuels++
 	s[0] = 0
-	if e := envOf(ctx); e != nil && e.stop.requested() {
+	if e.stop.requested() {
 		s[0] = 1
 	}
 }

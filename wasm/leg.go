@@ -10,6 +10,8 @@ type Leg struct {
 	Output []Output
 	// OmittedBytes counts the payload bytes of this leg's output that Limits.OutputBytes left no room for.
 	OmittedBytes int64
+	// DroppedValues and DroppedTexts count the output items of which nothing was kept: those of kind json, and the others.
+	DroppedValues, DroppedTexts int
 	// Overflow says that the program made more requests than Limits.Requests or Limits.RequestBytes allow. The excess call
 	// threw a RangeError in the program; but none of this leg's requests may run, so the guest is poisoned.
 	Overflow bool

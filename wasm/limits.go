@@ -17,7 +17,7 @@ type Limits struct {
 	// 9/8 of this plus 512 KiB.
 	MemoryBytes int64
 	// StackBytes bounds the native stack of the engine, 16 KiB to 512 KiB; deeper recursion is a RangeError in the program.
-	// 0 means 512 KiB.
+	// 0 means 512 KiB. A program that uses all of that makes the process hold up to 16 MiB of its own stack while it runs.
 	StackBytes int64
 	// OutputBytes is the number of payload bytes of output kept over the guest's whole life, at least 1. What's beyond is only
 	// counted, see Leg.OmittedBytes.

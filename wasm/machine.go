@@ -155,7 +155,11 @@ func guard(f func()) (err error) {
 	return nil
 }
 
-// forgetDeepStacks drops the handles that ran guest code. A handle keeps the native stack that its deepest call needed.
+// deepWork is the number of refuellings from which on a guest may have recursed deeply.
+const deepWork = 8
+
+// forgetDeepStacks drops the handles that ran guest code. A handle keeps the native stack that its deepest call needed, up to
+// 16 MiB with the largest Limits.StackBytes; a new one starts with 10 KiB and grows by copying.
 func (m *machine) forgetDeepStacks() {
 	m.outer[xCall], m.outer[xExecuteJob], m.outer[xEval] = nil, nil, nil
 }

@@ -1,7 +1,6 @@
 package wasm
 
 import (
-	"context"
 	"testing"
 
 	"github.com/codecell/codecell/wasm/meter"
@@ -10,14 +9,7 @@ import (
 // unmetered is an engine whose loops nobody can stop, for comparison.
 func unmetered(t testing.TB) *Engine {
 	t.Helper()
-	e, err := NewEngine(context.Background(), Config{
-		controller: testController, rewrite: func(m []byte) ([]byte, error) { return m, nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close() })
-	return e
+	return newEngine(t, Config{controller: testController, rewrite: func(m []byte) ([]byte, error) { return m, nil }})
 }
 
 // computations cover what the meter touches: loops, recursion, and memory moved in bulk.

@@ -33,6 +33,7 @@ type legBuffer struct {
 	cancelled    []string
 	output       []Output
 	omitted      int64
+	dropped      [2]int // values, texts
 	overflow     bool
 	value        []byte
 	err          *GuestError
@@ -42,7 +43,8 @@ type legBuffer struct {
 
 func (b *legBuffer) take(g *Guest) Leg {
 	leg := Leg{
-		Requests: b.requests, Cancelled: b.cancelled, Output: b.output, OmittedBytes: b.omitted, Overflow: b.overflow,
+		Requests: b.requests, Cancelled: b.cancelled, Output: b.output, OmittedBytes: b.omitted,
+		DroppedValues: b.dropped[0], DroppedTexts: b.dropped[1], Overflow: b.overflow,
 		Settled: g.state.settled, Value: b.value, Err: b.err, Unhandled: b.unhandled,
 	}
 	if b.overflow {
@@ -112,6 +114,11 @@ func (g *Guest) print(kind, payload string) {
 	omit := max(int64(len(payload))-room, 0)
 	l.omitted += omit
 	if room <= 0 {
+		if kind == "json" {
+			l.dropped[0]++
+		} else {
+			l.dropped[1]++
+		}
 		return
 	}
 	if omit > 0 {

@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"sort"
 )
 
@@ -41,6 +42,14 @@ func diff(mem []byte, base func(page int) []byte) pageSet {
 func (s *pageSet) apply(mem []byte) {
 	for i, n := range s.index {
 		copy(mem[int(n)*diffPage:], s.data[i*diffPage:(i+1)*diffPage])
+	}
+}
+
+// xor combines the pages with those of mem, which must be large enough.
+func (s *pageSet) xor(mem []byte) {
+	for i, n := range s.index {
+		page := mem[int(n)*diffPage:][:diffPage]
+		subtle.XORBytes(page, page, s.data[i*diffPage:(i+1)*diffPage])
 	}
 }
 

@@ -26,7 +26,6 @@ func (p *pool) get(size uint32) *machine {
 
 // put gives a healthy machine back. The least recently used one makes room for it.
 func (p *pool) put(m *machine) {
-	m.forgetDeepStacks()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

@@ -61,7 +61,7 @@ func (e *Engine) Restore(ctx context.Context, img *Image, snapshot []byte, limit
 	}
 	err = g.prepare(world.Seed, func(m *machine) {
 		img.load(m)
-		s.pages.apply(m.bytes())
+		s.pages.xor(m.bytes())
 		m.sp.Set(uint64(s.StackPointer))
 	})
 	if err != nil {

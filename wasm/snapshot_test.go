@@ -65,11 +65,7 @@ func TestSnapshotKeepsTheWholeProgram(t *testing.T) {
 }
 
 func TestSnapshotMovesBetweenProcesses(t *testing.T) {
-	other, err := NewEngine(t.Context(), Config{controller: testController})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
+	other := newEngine(t, Config{controller: testController})
 	leg, snapshot := parked(t, newImage(t, shared), richProgram)
 	g := restore(t, newImage(t, other), snapshot, Env{})
 	var answers []Answer
@@ -298,7 +294,7 @@ func TestForgedMemoryStaysInside(t *testing.T) {
 		for n := range len(mem) / diffPage {
 			copy(mem[n*diffPage:], img.page(n))
 		}
-		(&pageSet{index: s.pages.index, data: forged}).apply(mem)
+		(&pageSet{index: s.pages.index, data: forged}).xor(mem)
 		b, err := encodeSnapshot(&h, mem, img.page, 64<<20)
 		if err != nil {
 			t.Fatal(err)

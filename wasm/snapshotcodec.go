@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,7 +15,8 @@ import (
 //	magic "CCSN", u32 version
 //	header fields in the order of snapshotHeader; lists with a u32 count
 //	u32 number of pages, their u32 page numbers, ascending
-//	blocks: u32 length, s2 block of the next blockPages pages
+//	blocks: u32 length, s2 block of the next blockPages pages, each XORed with the image's page: where a program changed a
+//	few words of a page, zeros are left, which compress to nothing
 //	u32 CRC-32C of everything before
 const (
 	snapshotMagic   = "CCSN"
@@ -42,7 +44,7 @@ type snapshotHeader struct {
 // snapshot is a decoded one.
 type snapshot struct {
 	snapshotHeader
-	pages pageSet
+	pages pageSet // XORed with the image's
 }
 
 // encodeSnapshot writes header and difference. It gives up as soon as the result is larger than limit.
@@ -66,6 +68,10 @@ func encodeSnapshot(h *snapshotHeader, mem []byte, base func(page int) []byte, l
 		raw = raw[:0]
 		for _, page := range index[:n] {
 			raw = append(raw, mem[int(page)*diffPage:(int(page)+1)*diffPage]...)
+			if old := base(int(page)); old != nil {
+				tail := raw[len(raw)-diffPage:]
+				subtle.XORBytes(tail, tail, old)
+			}
 		}
 		index = index[n:]
 		packed = s2.Encode(packed[:cap(packed)], raw)
