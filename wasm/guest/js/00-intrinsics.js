@@ -25,6 +25,7 @@ const { isView } = ArrayBuffer;
 const { ceil } = Math;
 const { fromCharCode } = String;
 const { isInteger } = Number;
+const { atob, btoa, decodeURIComponent, encodeURIComponent, escape, unescape } = global;
 const evaluate = eval; // Called by this name it is an indirect eval: global scope, sloppy mode.
 const NativeError = Error;
 const NativeMap = Map;
@@ -54,10 +55,12 @@ const charCodeAt = uncurry(String.prototype.charCodeAt);
 const indexOf = uncurry(String.prototype.indexOf);
 const slice = uncurry(String.prototype.slice);
 const trimStart = uncurry(String.prototype.trimStart);
+const toWellFormed = uncurry(String.prototype.toWellFormed);
 const toLowerCase = uncurry(String.prototype.toLowerCase);
 const trim = uncurry(String.prototype.trim);
 const execRegExp = uncurry(RegExp.prototype.exec);
 
+const functionText = uncurry(Function.prototype.toString);
 const bigintText = uncurry(BigInt.prototype.toString);
 const symbolText = uncurry(Symbol.prototype.toString);
 const bigintValue = uncurry(BigInt.prototype.valueOf);
@@ -83,6 +86,9 @@ const typedLength = getterOf(TypedArrayPrototype, "length");
 const typedBuffer = getterOf(TypedArrayPrototype, "buffer");
 const typedByteOffset = getterOf(TypedArrayPrototype, "byteOffset");
 const typedByteLength = getterOf(TypedArrayPrototype, "byteLength");
+const typedSet = uncurry(Uint8Array.prototype.set);
+const bytesToBase64 = uncurry(Uint8Array.prototype.toBase64);
+const bytesFromBase64 = Uint8Array.fromBase64;
 const typedName = getterOf(TypedArrayPrototype, toStringTag);
 const viewBuffer = getterOf(DataView.prototype, "buffer");
 const viewByteOffset = getterOf(DataView.prototype, "byteOffset");
@@ -160,15 +166,25 @@ function watchProxies() {
 // expose makes a function fit to be given to the guest: it has the name and length of a built-in, and no source text.
 function expose(name, length, fn) {
   const exposed = partial(fn, undefined);
-  defineProperty(exposed, "name", { __proto__: null, value: name, configurable: true });
+  rename(exposed, name);
   defineProperty(exposed, "length", { __proto__: null, value: length, configurable: true });
   return exposed;
 }
 
+function rename(fn, name) {
+  NAME.value = name;
+  defineProperty(fn, "name", NAME);
+}
+const NAME = { __proto__: null, value: "", configurable: true };
+
 // constant defines a property that can't be changed or removed.
 function constant(target, name, value, enumerable) {
-  defineProperty(target, name, { __proto__: null, value, writable: false, enumerable, configurable: false });
+  CONSTANT.value = value;
+  CONSTANT.enumerable = enumerable;
+  defineProperty(target, name, CONSTANT);
+  CONSTANT.value = undefined;
 }
+const CONSTANT = { __proto__: null, value: undefined, writable: false, enumerable: false, configurable: false };
 
 // dataProperty reads target[name] through the prototype chain, without running getters or traps: they read as undefined.
 function dataProperty(target, name) {

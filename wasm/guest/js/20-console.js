@@ -28,11 +28,11 @@ function write(level, values) {
     message += inspectText(values[i], inspection);
   }
   if (message.length > CONSOLE.message) message = cut(message, CONSOLE.message) + TRUNCATED;
-  const serialised = stringify(message);
+  const serialised = quote(message);
   const size = serialised.length + CONSOLE.item;
   if (size > consoleLeft) {
     consoleLeft = -1;
-    host("output", "console", stringify(CONSOLE_TRUNCATED));
+    host("output", "console", quote(CONSOLE_TRUNCATED));
     return;
   }
   consoleLeft -= size;
@@ -41,20 +41,30 @@ function write(level, values) {
 
 // inspectText returns the text of one value: a string as it is, an object as JSON with placeholders.
 function inspectText(value, inspection) {
-  const plain = inspect(value, 0, null, inspection);
-  return typeof plain === "object" && plain !== null ? stringify(plain) : plain + "";
+  const shown = inspect(value, 0, null, inspection);
+  return typeof shown === "string" ? shown : shown.json;
 }
 
-// inspect returns value as JSON data without prototypes, with placeholders for what JSON or the bounds leave out.
+// inspectJSON is the same inside an object: strings and placeholders are quoted.
+function inspectJSON(value, depth, path, inspection) {
+  const shown = inspect(value, depth, path, inspection);
+  return typeof shown === "string" ? quote(shown) : shown.json;
+}
+
+// json marks a text as JSON, to be shown as it is.
+const json = (text) => ({ __proto__: null, json: text });
+const NULL = json("null");
+
+// inspect returns a string, or json for what isn't one.
 function inspect(value, depth, path, inspection) {
   inspection.left--;
   switch (typeof value) {
     case "string":
       return value.length > CONSOLE.string ? cut(value, CONSOLE.string) + TRUNCATED : value;
     case "number":
-      return value - value === 0 ? value : value + "";
+      return value - value === 0 ? json(value + "") : value + "";
     case "boolean":
-      return value;
+      return json(value ? "true" : "false");
     case "undefined":
       return "undefined";
     case "bigint":
@@ -64,14 +74,13 @@ function inspect(value, depth, path, inspection) {
     case "function":
       return inspectFunction(value);
     default:
-      return value === null ? null : inspectObject(value, depth, path, inspection);
+      return value === null ? NULL : inspectObject(value, depth, path, inspection);
   }
 }
 
 function inspectFunction(fn) {
   if (isProxy(fn)) return "[Proxy]";
-  const record = weakGet(records, fn);
-  if (record !== undefined) return "[Tool " + record.callableName + "]";
+  if (isHandle(fn)) return "[Tool " + cut(dataProperty(fn, "callableName") + "", 200) + "]";
   const name = dataProperty(fn, "name");
   return typeof name === "string" && name !== "" ? "[Function: " + cut(name, 100) + "]" : "[Function]";
 }
@@ -86,16 +95,16 @@ function inspectObject(object, depth, path, inspection) {
   const read = simpleInspectors[kind];
   if (read !== undefined) {
     const simple = read(object);
-    if (simple !== undefined) return typeof simple === "string" ? cut(simple, CONSOLE.string) : simple;
+    if (simple !== undefined) return cut(simple, CONSOLE.string);
   }
   if (depth >= CONSOLE.levels || inspection.left <= 0) return "[truncated]";
   const here = { __proto__: null, object, up: path };
   const elements = elementInspectors[kind];
   if (elements !== undefined) {
     const found = elements(object, depth + 1, here, inspection);
-    if (found !== undefined) return found;
+    if (found !== undefined) return json(found);
   }
-  return inspectFields(object, depth + 1, here, inspection);
+  return json(inspectFields(object, depth + 1, here, inspection));
 }
 
 // Kinds that are one text, or undefined if the object only claims the kind.
@@ -105,7 +114,7 @@ const simpleInspectors = {
   regexp: branded((regexp) => "/" + regexpSource(regexp) + "/"),
   string: branded(stringValue),
   number: branded((boxed) => numberValue(boxed) + ""),
-  boolean: branded(booleanValue),
+  boolean: branded((boxed) => (booleanValue(boxed) ? "true" : "false")),
   bigint: branded((boxed) => bigintText(bigintValue(boxed)) + "n"),
   promise: () => "[Promise]",
   buffer: branded((buffer) => "[ArrayBuffer " + typedLength(new NativeUint8Array(buffer)) + "]"),
@@ -126,64 +135,64 @@ const elementInspectors = {
   },
   map(map, depth, path, inspection) {
     if (!isBranded(mapSize, map)) return undefined;
-    const out = list();
+    let text = "[";
+    let shown = 0;
     mapForEach(map, (value, key) => {
-      if (!hasRoom(out, inspection)) return;
-      const pair = list();
-      pair[0] = inspect(key, depth, path, inspection);
-      pair[1] = inspect(value, depth, path, inspection);
-      out[out.length] = pair;
+      if (!hasRoom(shown, inspection)) return;
+      text += (shown++ > 0 ? ",[" : "[") + inspectJSON(key, depth, path, inspection) + "," +
+        inspectJSON(value, depth, path, inspection) + "]";
     });
-    return labelled("Map", mapSize(map), out);
+    return labelled("Map", mapSize(map), text + more(shown, mapSize(map)));
   },
   set(set, depth, path, inspection) {
     if (!isBranded(setSize, set)) return undefined;
-    const out = list();
+    let text = "[";
+    let shown = 0;
     setForEach(set, (value) => {
-      if (hasRoom(out, inspection)) out[out.length] = inspect(value, depth, path, inspection);
+      if (hasRoom(shown, inspection)) text += (shown++ > 0 ? "," : "") + inspectJSON(value, depth, path, inspection);
     });
-    return labelled("Set", setSize(set), out);
+    return labelled("Set", setSize(set), text + more(shown, setSize(set)));
   },
 };
 
-const hasRoom = (out, inspection) => out.length < CONSOLE.properties && inspection.left > 0;
+const hasRoom = (shown, inspection) => shown < CONSOLE.properties && inspection.left > 0;
 
-function labelled(name, size, elements) {
-  const out = { __proto__: null };
-  out[name + "(" + size + ")"] = elements;
-  return out;
+// more closes the text of a list of which shown elements of size are in it.
+function more(shown, size) {
+  return shown < size ? (shown > 0 ? "," : "") + quote("… " + (size - shown) + " more") + "]" : "]";
 }
 
+const labelled = (name, size, elements) => "{" + quote(name + "(" + size + ")") + ":" + elements + "}";
+
 function inspectElements(array, length, depth, path, inspection) {
-  const out = list();
+  let text = "[";
   let i = 0;
-  for (; i < length && hasRoom(out, inspection); i++) {
-    out[i] = inspectProperty(array, i, depth, path, inspection);
+  for (; i < length && hasRoom(i, inspection); i++) {
+    text += (i > 0 ? "," : "") + inspectProperty(array, i, depth, path, inspection);
   }
-  if (i < length) out[i] = "… " + (length - i) + " more";
-  return out;
+  return text + more(i, length);
 }
 
 function inspectFields(object, depth, path, inspection) {
-  const out = { __proto__: null };
   const names = keys(object);
+  let text = "{";
   let i = 0;
-  for (; i < names.length && i < CONSOLE.properties && inspection.left > 0; i++) {
+  for (; i < names.length && hasRoom(i, inspection); i++) {
     const name = names[i];
     const short = name.length > CONSOLE.string ? cut(name, CONSOLE.string) + TRUNCATED : name;
-    out[short] = inspectProperty(object, name, depth, path, inspection);
+    text = addField(text, short, inspectProperty(object, name, depth, path, inspection));
   }
-  if (i < names.length) out["…"] = names.length - i + " more";
-  return out;
+  if (i < names.length) text = addField(text, "…", quote(names.length - i + " more"));
+  return text + "}";
 }
 
 function inspectProperty(object, name, depth, path, inspection) {
   const found = getOwnPropertyDescriptor(object, name);
-  if (found === undefined) return "[empty]";
-  if (hasOwn(found, "value")) return inspect(found.value, depth, path, inspection);
+  if (found === undefined) return quote("[empty]");
+  if (hasOwn(found, "value")) return inspectJSON(found.value, depth, path, inspection);
   inspection.left--;
-  if (found.set === undefined) return "[Getter]";
-  return found.get === undefined ? "[Setter]" : "[Getter/Setter]";
+  if (found.set === undefined) return quote("[Getter]");
+  return quote(found.get === undefined ? "[Setter]" : "[Getter/Setter]");
 }
 
 function makeConsole() {

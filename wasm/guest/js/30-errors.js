@@ -36,20 +36,18 @@ function lineCount() {
 // describe returns the errorJSON of anything that was thrown. It runs no code of the program, and sets no code: codes
 // are the host's to give.
 function describe(reason) {
-  const out = { __proto__: null, name: "Thrown value", message: "", stack: "" };
-  if (isObject(reason) && isError(reason)) {
-    out.name = errorName(reason);
-    out.message = errorMessage(reason);
-    const stack = stackText(reason);
-    out.stack = userFrames(stack) + related(reason);
-    if (charCodeAt(out.stack, 0) === 0x0a) out.stack = slice(out.stack, 1);
-    if (out.message === "not a function") out.message += calleeAt(stack);
-    out.message = bounded(out.message, ERROR.message);
-  } else {
-    out.message = inspectText(reason, { __proto__: null, left: CONSOLE.values });
+  if (!isObject(reason) || !isError(reason)) {
+    return errorJSON("Thrown value", inspectText(reason, { __proto__: null, left: CONSOLE.values }), "");
   }
-  return stringify(out);
+  const stack = stackText(reason);
+  let message = errorMessage(reason);
+  if (message === "not a function") message += calleeAt(stack);
+  const below = userFrames(stack) + related(reason);
+  return errorJSON(errorName(reason), bounded(message, ERROR.message), charCodeAt(below, 0) === 0x0a ? slice(below, 1) : below);
 }
+
+const errorJSON = (name, message, stack) =>
+  '{"name":' + quote(name) + ',"message":' + quote(message) + ',"stack":' + quote(stack) + "}";
 
 const isObject = (value) => (typeof value === "object" && value !== null) || typeof value === "function";
 const bounded = (text, max) => (text.length > max ? cut(text, max) + " [error truncated]" : text);
@@ -135,16 +133,33 @@ function eachUserFrame(stack, visit) {
     const name = called === null ? "" : cut(found[1], 100);
     if (name === "<eval>") continue; // text that the program itself evaluated
     const line = +found[called === null ? 1 : 2];
-    let column = +found[called === null ? 2 : 3];
-    if (line === 1) column -= PREFIX_LENGTH;
+    const column = nameColumn(line, +found[called === null ? 2 : 3] - (line === 1 ? PREFIX_LENGTH : 0));
     if (line > lineCount() || column < 1) continue;
     visit(name, line, column);
     i++;
   }
 }
 
+const NAME_START = /^[A-Za-z_$]/;
+
+// nameColumn moves a column to the name that follows it: the engine gives the place before a called name for calls on the
+// line where their function begins, and the place of the name for others.
+function nameColumn(line, column) {
+  if (column < 0) return column;
+  const start = lineStart(line) + column;
+  const isName = column > 0 && execRegExp(NAME_START, slice(program, start - 1, start)) !== null;
+  return !isName && execRegExp(NAME_START, slice(program, start, start + 1)) !== null ? column + 1 : column;
+}
+
+function lineStart(line) {
+  let start = 0;
+  for (let i = 1; i < line; i++) start = indexOf(program, "\n", start) + 1;
+  return start;
+}
+
 // The engine's "not a function" doesn't say what isn't; the source text at the place of the call does.
-const CALLEE = /^(?:await\s+|new\s+)?([A-Za-z_$][\w$]*(?:\s*\??\.\s*[A-Za-z_$][\w$]*)*)\s*(?:\?\.)?\(/;
+const OWNER = /(?:[A-Za-z_$][\w$]*\s*\??\.\s*)*$/;
+const CALLED = /^[A-Za-z_$][\w$]*(?=\s*(?:\?\.)?\s*\()/;
 
 function calleeAt(stack) {
   let callee = "";
@@ -152,23 +167,40 @@ function calleeAt(stack) {
   eachUserFrame(stack, (name, line, column) => {
     if (!first) return;
     first = false;
-    let start = 0;
-    for (let i = 1; i < line; i++) start = indexOf(program, "\n", start) + 1;
-    const found = execRegExp(CALLEE, slice(program, start + column - 1, start + column + 200));
-    if (found !== null) callee = ": " + found[1];
+    const start = lineStart(line);
+    const at = start + column - 1;
+    const called = execRegExp(CALLED, slice(program, at, at + 200));
+    if (called === null) return;
+    callee = ": " + execRegExp(OWNER, slice(program, at - 100 > start ? at - 100 : start, at))[0] + called[0];
   });
   return callee;
 }
 
-// guestError makes an error of the controller for the program.
-function guestError(Constructor, message) {
-  return withUserStack(new Constructor(message));
+// guestStack is what the program sees as the stack of an error: as other engines write it, with its own frames only.
+function guestStack(error) {
+  const frames = userFrames(stackText(error));
+  return errorTitle(error, ERROR.message) + (frames === "" ? "" : "\n" + frames);
 }
 
-// withUserStack gives an error a stack that names the program's own frames only.
-function withUserStack(error) {
-  setHidden(error, "stack", userFrames(stackText(error)));
-  return error;
+// replaceStacks puts guestStack in the place of the engine's text, which names the controller's functions and counts
+// columns of the wrapped source.
+function replaceStacks() {
+  const prototype = NativeError.prototype;
+  const native = getOwnPropertyDescriptor(prototype, "stack");
+  defineProperty(prototype, "stack", {
+    __proto__: null,
+    get() {
+      return isObject(this) && isError(this) ? guestStack(this) : undefined;
+    },
+    set: native.set, enumerable: false, configurable: true,
+  });
+  // Error classes that are written for other engines call this one.
+  setHidden(NativeError, "captureStackTrace", expose("captureStackTrace", 2, (target) => {
+    const here = new NativeError();
+    const title = isObject(target) && isError(target) ? errorTitle(target, ERROR.message) : "Error";
+    const frames = userFrames(stackText(here));
+    setHidden(target, "stack", title + (frames === "" ? "" : "\n" + frames));
+  }));
 }
 
 const HOST_ERRORS = {
@@ -176,9 +208,8 @@ const HOST_ERRORS = {
   TypeError: NativeTypeError.prototype, RangeError: NativeRangeError.prototype, SyntaxError: NativeSyntaxError.prototype,
 };
 
-// hostError makes error, which was created where the program made its call, the host's error: text is its plain data.
-function hostError(error, text) {
-  const data = parseJSON(text);
+// hostError makes error, which was created where the program made its call, the host's error: data is its plain fields.
+function hostError(error, data) {
   setHidden(error, "message", data.message);
   const prototype = HOST_ERRORS[data.name];
   if (prototype !== undefined) setPrototypeOf(error, prototype);
@@ -192,7 +223,7 @@ function hostError(error, text) {
     const location = firstLocation(stackText(error));
     if (location !== "") setField(error, "location", location);
   }
-  return withUserStack(error);
+  return error;
 }
 
 function setField(object, name, value) {

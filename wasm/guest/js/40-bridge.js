@@ -1,7 +1,8 @@
 // The bridge: what a program asks of the host asynchronously. A request is buffered by the host and dispatched when the
 // leg ends; the host settles it in a later leg. Budgets, provenance and counters are the host's.
 
-let host; // set once by controller(): host(op, a, b)
+let hostFunction; // set once by controller(): (op, a, b) → string, number or undefined
+let host; // the same, or a function that does nothing while no program may reach the host
 
 const pending = new NativeMap(); // request id → {answer, resolve, reject, error}
 
@@ -48,7 +49,7 @@ function settle(id, ok, text) {
   mapDelete(pending, id);
   let value;
   try {
-    value = ok ? entry.answer(text) : hostError(entry.error, text);
+    value = ok ? entry.answer(text) : hostError(entry.error, parseJSON(text));
   } catch (error) {
     // Parsing an answer can exhaust the guest's memory or stack: the program may catch that like any other failure.
     return entry.reject(error);
@@ -61,7 +62,7 @@ function settle(id, ok, text) {
 function ask(method, payload) {
   const text = host("sync", method, payload);
   const reply = parseJSON(text);
-  if (hasOwn(reply, "error")) throw hostError(new NativeError(), stringify(reply.error));
+  if (hasOwn(reply, "error")) throw hostError(new NativeError(), reply.error);
   return reply.ok;
 }
 

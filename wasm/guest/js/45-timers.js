@@ -6,7 +6,7 @@ let lastTimer = 0;
 
 function startTimer(callback, delay, args) {
   if (typeof callback !== "function") {
-    throw guestError(NativeTypeError, "setTimeout: the callback must be a function");
+    throw new NativeTypeError("setTimeout: the callback must be a function");
   }
   const ms = delayOf(delay);
   const number = ++lastTimer;

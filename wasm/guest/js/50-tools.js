@@ -1,29 +1,49 @@
 // Tools as the program sees them: callable handles (C7) and `catalog` (C5, C6).
 
 const handles = new NativeMap(); // ref → handle of a native or client tool
-const records = new NativeWeakMap(); // handle → its record, as JSON data without prototype
 let allHandles;
 let takenNames = ""; // tools without a global, because a built-in has their name: the catalog's mistake, told at start
 
-const RECORD_FIELDS = freeze(["callableName", "toolName", "label", "description", "source", "apiPath", "input", "output"]);
-
-// makeHandle returns the function that calls a tool. The fields are its own, and nothing of it asks the host but calling
-// it and describe().
+// makeHandle returns the function that calls a tool. Nothing of it asks the host but calling it and describe(). Images
+// hold hundreds of these: a handle is two functions and its fields, and what it is follows from its prototype.
 function makeHandle(tool) {
   const ref = tool.ref;
-  const record = { __proto__: null };
   const handle = partial(callTool, undefined, ref, tool.callableName);
-  defineProperty(handle, "name", { __proto__: null, value: tool.callableName, configurable: true });
+  setPrototypeOf(handle, HandlePrototype);
+  rename(handle, tool.callableName);
+  // Plain assignments, for speed: at worst they run setters that the program put on Function.prototype.
+  handle.callableName = tool.callableName;
+  handle.toolName = tool.toolName;
+  if (hasOwn(tool, "label")) handle.label = tool.label;
+  if (hasOwn(tool, "description")) handle.description = tool.description;
+  handle.source = tool.source;
+  if (hasOwn(tool, "apiPath")) handle.apiPath = tool.apiPath;
+  if (hasOwn(tool, "input")) handle.input = tool.input;
+  if (hasOwn(tool, "output")) handle.output = tool.output;
+  handle.describe = partial(describeTool, undefined, ref);
+  return freeze(handle);
+}
+
+const HandlePrototype = create(Function.prototype);
+setHidden(HandlePrototype, "toJSON", function toJSON() {
+  return isHandle(this) ? recordOf(this) : undefined;
+});
+freeze(HandlePrototype);
+
+const isHandle = (value) => typeof value === "function" && !isProxy(value) && getPrototypeOf(value) === HandlePrototype;
+
+const RECORD_FIELDS = freeze(["callableName", "toolName", "label", "description", "source", "apiPath", "input", "output"]);
+
+// recordOf is a handle as data: what serialising it gives.
+function recordOf(handle) {
+  const record = {};
   for (let i = 0; i < RECORD_FIELDS.length; i++) {
     const field = RECORD_FIELDS[i];
-    if (!hasOwn(tool, field)) continue;
-    record[field] = tool[field];
-    constant(handle, field, tool[field], true);
+    if (!hasOwn(handle, field)) continue;
+    const value = dataProperty(handle, field);
+    if (typeof value === "string") setField(record, field, value);
   }
-  constant(handle, "describe", expose("describe", 0, partial(describeTool, undefined, ref)), true);
-  constant(handle, "toJSON", expose("toJSON", 0, partial(copyRecord, undefined, record)), false);
-  weakSet(records, handle, freeze(record));
-  return freeze(handle);
+  return record;
 }
 
 // callTool is an async function by contract: it never throws, and a call without argument is a call with {}.
@@ -43,13 +63,13 @@ function callTool(ref, name, args) {
 function encodeArguments(name, args) {
   const what = notAnObject(args);
   if (what !== "") {
-    throw guestError(NativeTypeError, name + ": the argument must be an object such as { key: value }, not " + what);
+    throw new NativeTypeError(name + ": the argument must be an object such as { key: value }, not " + what);
   }
   let text;
   try {
     text = stringify(args);
   } catch (error) {
-    const refusal = guestError(NativeTypeError,
+    const refusal = new NativeTypeError(
       name + ": the argument can't be encoded as JSON: " + (isObject(error) && isError(error)
         ? errorTitle(error, ERROR.related)
         : inspectText(error, { __proto__: null, left: 20 })));
@@ -57,7 +77,7 @@ function encodeArguments(name, args) {
     throw refusal;
   }
   if (text === undefined || charCodeAt(text, 0) !== 0x7b) {
-    throw guestError(NativeTypeError, name + ": the argument's toJSON must give an object");
+    throw new NativeTypeError(name + ": the argument's toJSON must give an object");
   }
   return text;
 }
@@ -81,16 +101,9 @@ function describeTool(ref) {
   return request("describe", '{"ref":' + ref + "}");
 }
 
-function copyRecord(record) {
-  const copy = {};
-  const names = keys(record);
-  for (let i = 0; i < names.length; i++) setField(copy, names[i], record[names[i]]);
-  return copy;
-}
-
 function searchTools(query, options) {
   if (typeof query !== "string") {
-    return refuse(guestError(NativeTypeError, "catalog.search: the query must be a string"));
+    return refuse(new NativeTypeError("catalog.search: the query must be a string"));
   }
   let limit;
   try {
@@ -98,10 +111,10 @@ function searchTools(query, options) {
   } catch (error) {
     return refuse(error);
   }
-  let payload = '{"query":' + stringify(query);
+  let payload = '{"query":' + quote(query);
   if (limit !== undefined && limit !== null) {
     if (!isInteger(limit) || limit < 1) {
-      return refuse(guestError(NativeRangeError, "catalog.search: limit must be a positive integer"));
+      return refuse(new NativeRangeError("catalog.search: limit must be a positive integer"));
     }
     payload += ',"limit":' + limit;
   }

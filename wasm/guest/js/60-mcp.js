@@ -9,9 +9,10 @@ function makeMCP(servers) {
 }
 
 function makeServer(server) {
+  const tools = server.tools || [];
   const members = [["$serverName", server.serverName]];
-  for (let i = 0; i < server.tools.length; i++) {
-    const tool = server.tools[i];
+  for (let i = 0; i < tools.length; i++) {
+    const tool = tools[i];
     const handle = makeHandle({
       __proto__: null,
       ref: tool.ref,
@@ -28,10 +29,10 @@ function makeServer(server) {
 
 // serverAPI is $api(tool?, {schema?}): the declaration of a server or of one tool, without a bridge request.
 function serverAPI(server, tool, options) {
-  let payload = '{"server":' + stringify(server);
+  let payload = '{"server":' + quote(server);
   if (tool !== undefined && tool !== null) {
-    if (typeof tool !== "string") throw guestError(NativeTypeError, "$api: the tool must be a string, its name");
-    payload += ',"tool":' + stringify(tool);
+    if (typeof tool !== "string") throw new NativeTypeError("$api: the tool must be a string, its name");
+    payload += ',"tool":' + quote(tool);
   }
   if (options !== undefined && options !== null && options.schema) payload += ',"schema":true';
   return ask("mcp.api", payload + "}");
@@ -39,13 +40,13 @@ function serverAPI(server, tool, options) {
 
 function listFiles(prefix) {
   if (prefix === undefined || prefix === null) return ask("api.list", "{}");
-  if (typeof prefix !== "string") throw guestError(NativeTypeError, "API.list: the prefix must be a string");
-  return ask("api.list", '{"prefix":' + stringify(prefix) + "}");
+  if (typeof prefix !== "string") throw new NativeTypeError("API.list: the prefix must be a string");
+  return ask("api.list", '{"prefix":' + quote(prefix) + "}");
 }
 
 function readFile(path) {
-  if (typeof path !== "string") throw guestError(NativeTypeError, "API.read: the path must be a string");
-  return ask("api.read", '{"path":' + stringify(path) + "}");
+  if (typeof path !== "string") throw new NativeTypeError("API.read: the path must be a string");
+  return ask("api.read", '{"path":' + quote(path) + "}");
 }
 
 function makeAPI() {

@@ -14,8 +14,7 @@ const ECMASCRIPT_GLOBALS = freeze([
 ]);
 
 // removeExtras deletes what the engine adds to ECMAScript. Error.prepareStackTrace must go before a program runs: its
-// call sites would give the program the controller's functions. (Error.captureStackTrace stays: error classes that are
-// written for other engines call it, and it gives text only.)
+// call sites would give the program the controller's functions.
 function removeExtras() {
   const known = { __proto__: null };
   for (let i = 0; i < ECMASCRIPT_GLOBALS.length; i++) known[ECMASCRIPT_GLOBALS[i]] = true;
@@ -31,14 +30,11 @@ function removeExtras() {
   delete functionPrototype.columnNumber;
 }
 
-// emitText is text(value): a string as it is, anything else as its JSON text.
+// emitText is text(value): a string as it is, anything else as its JSON text, without quotes if that is a string.
 function emitText(value) {
-  let text = value;
-  if (typeof value !== "string") {
-    const plain = normalize(value, 0, null);
-    text = typeof plain === "string" ? plain : plain === undefined ? "null" : stringify(plain);
-  }
-  host("output", "text", stringify(text));
+  let text = typeof value === "string" ? quote(value) : encode(value);
+  if (charCodeAt(text, 0) !== 0x22) text = quote(text);
+  host("output", "text", text);
 }
 
 function emitJSON(value) {
@@ -48,13 +44,14 @@ function emitJSON(value) {
 // yieldControl is yield_control(reason?): the cell parks, and the promise resolves when it is waited for (G6).
 function yieldControl(reason) {
   if (reason === undefined || reason === null) return request("yield", "{}");
-  if (typeof reason !== "string") return refuse(guestError(NativeTypeError, "yield_control: the reason must be a string"));
-  return request("yield", '{"reason":' + stringify(reason) + "}");
+  if (typeof reason !== "string") return refuse(new NativeTypeError("yield_control: the reason must be a string"));
+  return request("yield", '{"reason":' + quote(reason) + "}");
 }
 
-// installGlobals puts the guest API in place, helpers before tools: a tool never takes the name of a helper.
-function installGlobals(install) {
+// installGlobals puts in place what every catalog shares. It is part of the image of all images.
+function installGlobals() {
   removeExtras();
+  replaceStacks();
   watchProxies();
   constant(global, "text", expose("text", 1, emitText), false);
   constant(global, "json", expose("json", 1, emitJSON), false);
@@ -65,7 +62,11 @@ function installGlobals(install) {
   constant(global, "TextEncoder", TextEncoder, false);
   constant(global, "TextDecoder", TextDecoder, false);
   constant(global, "catalog", makeCatalog(), false);
-  constant(global, "MCP", makeMCP(install.mcp), false);
   constant(global, "API", makeAPI(), false);
-  installTools(install.tools);
+}
+
+// installCatalog adds the admitted tools. Helpers are there already: a tool never takes the name of one.
+function installCatalog(install) {
+  constant(global, "MCP", makeMCP(install.mcp || []), false);
+  installTools(install.tools || []);
 }

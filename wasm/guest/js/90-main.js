@@ -1,34 +1,54 @@
 // Compiling and running the program, and the functions that the host calls.
 
-// Both wrappers have one length, so that columns of line 1 can be put right, and keep the program on its own lines.
-const BODY_PREFIX = '              ({async ""(){';
-const PROOF_PREFIX = "throw 0;0?async function(){";
-const PREFIX_LENGTH = PROOF_PREFIX.length;
+// The wrapper keeps the program on its own lines; columns of line 1 are put right by PREFIX_LENGTH.
+const HEAD = "async function(){";
+const TAIL = "\n}";
+const PREFIX_LENGTH = 1 + HEAD.length;
 
 let compiled = null; // {source, run}: what the last check found, for the start that follows it
 
-// compile makes the source the body of an async function, or throws the error of its syntax. It runs nothing.
+// compile makes the source the body of an async function, or throws the error of its syntax.
 //
-// A body that closes its wrapper early, such as `}); x(); (async()=>{`, must not pass. After the brace that closes the
-// function, BODY (a method of an object literal) goes on only with `,` or `}`, and PROOF (the middle of a conditional)
-// only with an operator or `:`. So a text that parses in both closes neither. PROOF throws before it does anything; it is
-// parsed first, and whatever comes to BODY after it can only be one method, or a syntax error. A text without `}` closes
-// nothing, and one without `super` means the same in a method as in a function.
+// A source that closes its wrapper early, such as `}); x(); (async()=>{`, must not pass. The function's own text is the
+// proof: it ends with the brace that closes it, so it is the whole wrapper only if the source is a whole body. What such a
+// source runs meanwhile, and the jobs it leaves, can't reach the host.
 function compile(source) {
-  if (indexOf(source, "}") >= 0 || indexOf(source, "super") >= 0) {
-    try {
-      evaluate(PROOF_PREFIX + source + "\n}:0");
-    } catch (error) {
-      if (error !== 0) throw error;
-    }
+  const text = HEAD + source + TAIL;
+  host = unreachable;
+  let run;
+  try {
+    run = evaluate("(" + text + ")");
+  } catch (error) {
+    if (isSyntaxError(error)) throw error;
   }
-  return evaluate(BODY_PREFIX + source + '\n}})')[""];
+  if (typeof run !== "function" || isProxy(run) || functionText(run) !== text) throw earlyClose(source);
+  host = hostFunction;
+  return run;
+}
+
+const unreachable = () => undefined;
+
+// earlyClose finds the place where a source closes its wrapper: the error of the first wrapper that can't go on there.
+// After the closing brace one wants an operator or `:`, the other `,` or `}`; both throw before they do anything.
+function earlyClose(source) {
+  try {
+    evaluate("throw 0;0?" + HEAD + source + "\n}:0");
+  } catch (error) {
+    if (error !== 0) return error;
+  }
+  try {
+    evaluate("throw 0;({x:" + HEAD + source + "\n}})");
+  } catch (error) {
+    if (error !== 0) return error;
+  }
+  return new NativeSyntaxError("unexpected token: '}'");
 }
 
 // check is api.check: undefined, or the errorJSON of a syntax error with its place in the source (X5).
 function check(source) {
   setProgram(source);
   compiled = null;
+  host = hostFunction;
   const fence = trimStart(source);
   if (slice(fence, 0, 3) === "```") {
     return syntaxError("the program begins with a Markdown code fence; submit the JavaScript alone", source.length - fence.length);
@@ -44,9 +64,7 @@ function check(source) {
 const PLACE = /<input>:(\d+):(\d+)/;
 
 function describeSyntax(error) {
-  if (!isObject(error) || !isError(error) || getPrototypeOf(error) !== SyntaxErrorPrototype) {
-    return describe(error); // such as exhausted memory or stack
-  }
+  if (!isSyntaxError(error)) return describe(error); // such as exhausted memory or stack
   const found = execRegExp(PLACE, stackText(error));
   const message = errorMessage(error);
   let line = found === null ? 1 : +found[1];
@@ -61,10 +79,10 @@ function describeSyntax(error) {
 }
 
 const SyntaxErrorPrototype = NativeSyntaxError.prototype;
+const isSyntaxError = (error) => isObject(error) && isError(error) && getPrototypeOf(error) === SyntaxErrorPrototype;
 
 function lineAt(line) {
-  let start = 0;
-  for (let i = 1; i < line; i++) start = indexOf(program, "\n", start) + 1;
+  const start = lineStart(line);
   const end = indexOf(program, "\n", start);
   return slice(program, start, end < 0 ? program.length : end);
 }
@@ -80,10 +98,8 @@ function syntaxError(message, offset) {
 }
 
 function syntaxAt(message, line, column) {
-  return stringify({
-    __proto__: null, name: "SyntaxError", message, line, column,
-    stack: "    at " + USER_FILE + ":" + line + ":" + column, code: "invalid_input",
-  });
+  return '{"name":"SyntaxError","message":' + quote(message) + ',"line":' + line + ',"column":' + column +
+    ',"stack":' + quote("    at " + USER_FILE + ":" + line + ":" + column) + ',"code":"invalid_input"}';
 }
 
 // start is api.start: it runs the program to its first await. What it comes to is told by host("settled", …), once.
@@ -91,11 +107,11 @@ function start(source) {
   if (compiled === null || compiled.source !== source) {
     const error = check(source);
     if (error !== undefined) {
-      host("settled", "error", error);
+      hostFunction("settled", "error", error);
       return;
     }
   }
-  if (takenNames !== "") host("fault", "tools whose global names are taken: " + takenNames);
+  if (takenNames !== "") hostFunction("fault", "tools whose global names are taken: " + takenNames);
   const run = compiled.run;
   compiled = null;
   after(apply(run, undefined, []), succeed, fail);
@@ -109,11 +125,11 @@ function succeed(value) {
   } catch (error) {
     return fail(error);
   }
-  host("settled", "value", text);
+  hostFunction("settled", "value", text);
 }
 
 function fail(reason) {
-  host("settled", "error", describe(reason));
+  hostFunction("settled", "error", describe(reason));
 }
 
 // guarded keeps a failure of the controller's own, such as exhausted memory, from being taken for the program's.
@@ -122,7 +138,7 @@ function guarded(name, fn) {
     try {
       return fn(a, b, c);
     } catch (error) {
-      host("fault", name + ": " + describe(error));
+      hostFunction("fault", name + ": " + describe(error));
       return undefined;
     }
   };
@@ -130,9 +146,9 @@ function guarded(name, fn) {
 
 // controller is called once in the life of an image. It returns the functions of the host's side; see the guest ABI in
 // the package documentation.
-function controller(hostFunction, installText) {
-  host = hostFunction;
-  installGlobals(parseJSON(installText));
+function controller(theHost, installText) {
+  host = hostFunction = theHost;
+  installCatalog(parseJSON(installText));
   return freeze({
     __proto__: null,
     start: guarded("start", start),
@@ -142,5 +158,6 @@ function controller(hostFunction, installText) {
   });
 }
 
+installGlobals();
 return controller;
 })()

@@ -30,26 +30,35 @@ export class Guest {
   static async create({ install = {}, sync = () => ({ ok: null }), memoryLimit = 64 << 20 } = {}) {
     const guest = new Guest();
     guest.sync = sync;
-    guest.vm = await QuickJS.create({
-      wasm: engine, memoryLimit, maxStackSize: 256 << 10,
-      onUnhandledRejection: (promise, reason, handled) => {
-        if (handled) guest.rejections.delete(guest.keyOf(promise));
-        else guest.rejections.set(guest.keyOf(promise), guest.call("describeError", reason));
-      },
-    });
-    const hostFunction = guest.vm.newFunction("host", (...args) => guest.host(...args.map((a) => (a.isUndefined ? undefined : a.toString()))));
+    guest.options = { wasm: engine, memoryLimit, maxStackSize: 512 << 10, onUnhandledRejection: (...args) => guest.rejection(...args) };
+    guest.vm = await QuickJS.create(guest.options);
+    const host = guest.vm.newFunction("host", (...args) => guest.host(...args));
     const controller = guest.vm.evalCode(controllerSource, "codecell:controller.js");
-    guest.api = guest.vm.callFunction(controller, guest.vm.undefined, hostFunction,
-      guest.vm.newString(JSON.stringify({ ...defaults, ...install })));
+    guest.api = guest.vm.callFunction(controller, guest.vm.undefined, host, guest.vm.newString(JSON.stringify({ ...defaults, ...install })));
     return guest;
   }
 
-  keyOf(promise) {
-    return this.vm._getExports().qjs_get_value_ptr(promise.ptr);
+  // restore is this guest's snapshot in another machine, with what it asked for so far.
+  async restore() {
+    const guest = new Guest();
+    Object.assign(guest, this, { cancelled: [...this.cancelled], output: [...this.output], rejections: new Map() });
+    guest.options = { ...this.options, onUnhandledRejection: (...args) => guest.rejection(...args) };
+    const pointer = this.api.ptr;
+    guest.vm = await QuickJS.restore(this.vm.snapshot(), guest.options);
+    guest.vm.registerHostCallback("host", (...args) => guest.host(...args));
+    guest.api = Object.assign(guest.vm.newObject(), { ptr: pointer });
+    return guest;
   }
 
-  host(op, a, b) {
+  rejection(promise, reason, handled) {
+    const key = this.vm._getExports().qjs_get_value_ptr(promise.ptr);
+    if (handled) this.rejections.delete(key);
+    else this.rejections.set(key, this.call("describeError", reason));
+  }
+
+  host(...args) {
     const { vm } = this;
+    const [op, a, b] = args.map((v) => (v.isUndefined ? undefined : v.toString()));
     switch (op) {
       case "request": {
         const id = "r" + (this.requests.length + 1);
