@@ -45,7 +45,7 @@ type Spec struct {
 	// Source is the program, already accepted by the run.
 	Source string
 	// Image is the memory that the guest starts from: the controller and the admitted catalog.
-	Image *wasm.Image
+	Image *Image
 	// Limits of the run (F2): defaults and clamps applied.
 	Limits schemas.Limits
 	// Start is when the exec call arrived: its wall-clock budget counts from there (S5). Zero: now.

@@ -75,7 +75,7 @@ func (m *Machine) dropGuest() {
 func (m *Machine) releaseRequests(at time.Time) {
 	for _, q := range m.requests.all {
 		switch {
-		case q.state != sent && q.state != started:
+		case q.Kind == YieldRequest || q.state != sent && q.state != started:
 		case q.Kind == TimerRequest:
 			m.emit(ClearTimer{Timer{Kind: RequestTimer, Request: q.ID}})
 		default:

@@ -43,8 +43,9 @@ type (
 		Cancelled []string
 		// Local are the answers to local requests of the last stretch, to be settled next.
 		Local []Settlement
-		// Output in guest order.
-		Output []Item
+		// Output in guest order; Dropped is what came after it and wasn't kept.
+		Output  []Item
+		Dropped Dropped
 		// Untrusted: data of an MCP server or a client reached the program in this leg (O5).
 		Untrusted bool
 		// Main is set in the leg in which the main program settled.

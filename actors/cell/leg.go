@@ -200,13 +200,18 @@ func (g *guest) step(ctx context.Context, answers []Settlement) (wasm.Leg, error
 
 // collect takes over what a stretch said.
 func (g *guest) collect(end *LegDone, leg *wasm.Leg) {
+	dropped := leg.OmittedBytes
 	for _, o := range leg.Output {
+		dropped -= o.OmittedBytes
 		kind := "text"
 		if o.Kind == "json" {
 			kind = "json"
 		}
 		end.Output = append(end.Output, Item{Type: kind, JSON: o.Payload, Omitted: int(o.OmittedBytes)})
 	}
+	end.Dropped.Bytes += int(dropped)
+	end.Dropped.Texts += leg.DroppedTexts
+	end.Dropped.Values += leg.DroppedValues
 	end.Cancelled = append(end.Cancelled, leg.Cancelled...)
 	end.Untrusted = end.Untrusted || g.untrusted
 	end.Unhandled = nil

@@ -183,6 +183,7 @@ func (m *Machine) legDone(e LegDone) {
 	for _, item := range e.Output {
 		m.output.Add(item)
 	}
+	m.output.Drop(e.Dropped)
 	m.untrusted = m.untrusted || e.Untrusted
 	m.unhandled = e.Unhandled
 	if m.phase == phaseStopping {

@@ -62,18 +62,37 @@ func (o *Output) Add(i Item) {
 		o.items = append(o.items, item)
 		return
 	}
-	if !o.over {
-		o.over = true
-		for _, item := range o.items {
-			o.keep(encodeItem(item))
-		}
-		o.items = nil
-	}
+	o.overflow()
 	if !ok {
 		o.keep(i)
 		return
 	}
 	o.keep(encodeItem(item))
+}
+
+// Dropped counts output that nobody kept: items of both types, and the bytes of their values.
+type Dropped struct{ Texts, Values, Bytes int }
+
+// Drop counts items that can't be given any more.
+func (o *Output) Drop(d Dropped) {
+	if d == (Dropped{}) {
+		return
+	}
+	o.overflow()
+	o.full = true
+	o.size = max(o.size, len("[")) + d.Bytes + d.Texts*(len(opening("text"))+len("},")) + d.Values*(len(opening("json"))+len("},"))
+}
+
+// overflow turns the items into the beginning of their text.
+func (o *Output) overflow() {
+	if o.over {
+		return
+	}
+	o.over = true
+	for _, item := range o.items {
+		o.keep(encodeItem(item))
+	}
+	o.items = nil
 }
 
 // keep adds an item to the head, as far as the budget could ever need it.

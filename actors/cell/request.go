@@ -43,7 +43,13 @@ type requests struct {
 // room is how many more requests there may be.
 func (r *requests) room() int { return r.places + r.queue - len(r.all) }
 
-func (r *requests) add(q Request) { r.all = append(r.all, &request{Request: q}) }
+func (r *requests) add(q Request) {
+	state := queued
+	if q.Kind == YieldRequest {
+		state = sent // it waits for a wait, not for a place
+	}
+	r.all = append(r.all, &request{Request: q, state: state})
+}
 
 func (r *requests) find(id string) *request {
 	for _, q := range r.all {
@@ -72,7 +78,7 @@ func (r *requests) next() *request {
 		return nil
 	}
 	for _, q := range r.all {
-		if q.state == queued && q.Kind != YieldRequest {
+		if q.state == queued {
 			q.state = sent
 			r.taken++
 			return q
