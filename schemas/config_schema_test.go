@@ -86,23 +86,37 @@ func (w *schemaWalker) compare(path string, typ reflect.Type, schema map[string]
 	}
 }
 
-// TestExampleConfigurations: what we show works.
+// TestExampleConfigurations: what the examples and the documents show works.
 func TestExampleConfigurations(t *testing.T) {
-	files, err := filepath.Glob("../examples/*.json5")
-	if err != nil {
-		t.Fatal(err)
+	t.Setenv("TRACKER_TOKEN", "any")
+	shown := 0
+	check := func(text []byte, name string) {
+		shown++
+		for _, problem := range schemas.Check(text, name) {
+			t.Error(problem.Message)
+		}
 	}
-	more, err := filepath.Glob("../examples/*/*.json5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range append(files, more...) {
-		b, err := os.ReadFile(f)
+	for _, pattern := range []string{"../examples/*.json5", "../examples/*/*.json5", "../*.md", "../docs/*.md"} {
+		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, problem := range schemas.Check(b, f) {
-			t.Error(problem.Message)
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if filepath.Ext(f) == ".json5" {
+				check(b, f)
+				continue
+			}
+			for _, block := range strings.Split(string(b), "```json5\n")[1:] {
+				text, _, _ := strings.Cut(block, "```")
+				check([]byte(text), f)
+			}
 		}
+	}
+	if shown == 0 {
+		t.Error("nothing is shown")
 	}
 }

@@ -18,7 +18,8 @@ func (s *Schema) ApplyDefaults(value JSON) JSON {
 		return value
 	}
 	f := filler{doc: s.doc, left: maxFilled}
-	return f.fill(s.doc, value, 0)
+	filled, _ := f.fill(s.doc, value, 0)
+	return filled
 }
 
 // maxFilled bounds the bytes that defaults may add to one value: a default of a schema applies to
@@ -30,21 +31,20 @@ type filler struct {
 	left int
 }
 
-// fill returns raw itself if nothing is added.
-func (f *filler) fill(schema any, raw JSON, depth int) JSON {
+// fill adds defaults to one value, and tells whether it added any; if not, it returns raw itself.
+func (f *filler) fill(schema any, raw JSON, depth int) (JSON, bool) {
 	if depth > MaxSchemaDepth {
-		return raw
+		return raw, false
 	}
 	props, items := map[string]any{}, []any{}
 	f.collect(schema, props, &items, 0)
-	raw = bytes.TrimSpace(raw)
-	switch {
-	case len(raw) > 0 && raw[0] == '{' && len(props) > 0:
+	switch text := bytes.TrimLeft(raw, " \t\r\n"); {
+	case len(text) > 0 && text[0] == '{' && len(props) > 0:
 		return f.object(props, raw, depth)
-	case len(raw) > 0 && raw[0] == '[' && len(items) > 0:
+	case len(text) > 0 && text[0] == '[' && len(items) > 0:
 		return f.array(items[0], raw, depth)
 	default:
-		return raw
+		return raw, false
 	}
 }
 
@@ -100,19 +100,19 @@ func (f *filler) defaultOf(schema any) (any, bool) {
 	return nil, false
 }
 
-func (f *filler) object(props map[string]any, raw JSON, depth int) JSON {
+func (f *filler) object(props map[string]any, raw JSON, depth int) (JSON, bool) {
 	fields, ok := readObject(raw)
 	if !ok {
-		return raw
+		return raw, false
 	}
 	changed := false
 	have := make(map[string]bool, len(fields))
 	for i, m := range fields {
 		have[m.name] = true
 		if sub, ok := props[m.name]; ok {
-			filled := f.fill(sub, m.value, depth+1)
-			changed = changed || len(filled) != len(m.value)
+			filled, added := f.fill(sub, m.value, depth+1)
 			fields[i].value = filled
+			changed = changed || added
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(props)) {
@@ -124,7 +124,7 @@ func (f *filler) object(props map[string]any, raw JSON, depth int) JSON {
 			continue
 		}
 		key, value := marshal(name), marshal(d)
-		value = f.fill(props[name], value, depth+1)
+		value, _ = f.fill(props[name], value, depth+1)
 		if f.left -= len(key) + len(value); f.left < 0 {
 			break
 		}
@@ -132,7 +132,7 @@ func (f *filler) object(props map[string]any, raw JSON, depth int) JSON {
 		changed = true
 	}
 	if !changed {
-		return raw
+		return raw, false
 	}
 	out := []byte{'{'}
 	for i, m := range fields {
@@ -141,28 +141,28 @@ func (f *filler) object(props map[string]any, raw JSON, depth int) JSON {
 		}
 		out = append(append(append(out, m.key...), ':'), m.value...)
 	}
-	return append(out, '}')
+	return append(out, '}'), true
 }
 
-func (f *filler) array(item any, raw JSON, depth int) JSON {
+func (f *filler) array(item any, raw JSON, depth int) (JSON, bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		return raw
+		return raw, false
 	}
 	changed := false
 	out := []byte{'['}
 	for i, e := range list {
-		filled := f.fill(item, JSON(e), depth+1)
-		changed = changed || len(filled) != len(bytes.TrimSpace(e))
+		filled, added := f.fill(item, JSON(e), depth+1)
+		changed = changed || added
 		if i > 0 {
 			out = append(out, ',')
 		}
 		out = append(out, filled...)
 	}
 	if !changed {
-		return raw
+		return raw, false
 	}
-	return append(out, ']')
+	return append(out, ']'), true
 }
 
 // member is one field of an object as it stands in the text.

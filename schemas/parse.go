@@ -23,13 +23,13 @@ func parseJSON(b []byte, depth int) (any, error) {
 	if err := shallow(b, depth); err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(strings.NewReader(string(b)))
+	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
-	if d.More() || len(strings.TrimSpace(string(b[d.InputOffset():]))) > 0 {
+	if len(bytes.TrimSpace(b[d.InputOffset():])) > 0 {
 		return nil, errors.New("not JSON: more text follows the value")
 	}
 	return v, smallNumbers(v)

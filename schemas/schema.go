@@ -125,9 +125,9 @@ func schemaError(doc any, err error) error {
 	}
 	var load *jsonschema.LoadURLError
 	if errors.As(err, &load) {
-		return fmt.Errorf("schema: it refers to %s; only references within the schema (#/$defs/…) are followed", strconv.Quote(strings.TrimPrefix(load.URL, "https://codecell.invalid/")))
+		return fmt.Errorf("schema: it refers to %s; only references within the schema (#/$defs/…) are followed", strconv.Quote(shorten(strings.TrimPrefix(load.URL, "https://codecell.invalid/"), 100)))
 	}
-	return fmt.Errorf("schema: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
+	return fmt.Errorf("schema: %s", plain(strings.ReplaceAll(err.Error(), schemaURL, ""), 300))
 }
 
 type noLoader struct{}

@@ -85,6 +85,31 @@ func TestSpec_B5_ViolationsKeepValues(t *testing.T) {
 	}
 }
 
+// TestMessagesStayOnOneLine: schemas come from outside, and their texts end up in prompts and terminals.
+func TestMessagesStayOnOneLine(t *testing.T) {
+	for schema, value := range map[string]string{
+		`{"pattern":"^a\n\u001b"}`:                                                         `"b"`,
+		`{"properties":{"a\nb":{}},"additionalProperties":false}`:                          `{"zzzzzzzz\nz":1}`,
+		`{"required":["a\nb"]}`:                                                            `{}`,
+		`{"enum":["a\nb"]}`:                                                                `1`,
+		`{"dependentRequired":{"a":["x\ny"]}}`:                                             `{"a":1}`,
+		`{"propertyNames":{"maxLength":1}}`:                                                `{"a\nb":1}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","format":"email"}`:           `"x"`,
+		`{"properties":{"a\nb":{"type":"string"}}}`:                                        `{"a\nb":1}`,
+		`{"$defs":{"a\nb":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/a%0Ab"}}}`: `{"a":1}`,
+	} {
+		got := schemas.Violations(compile(t, schema).Validate(schemas.JSON(value)))
+		if got == "" || strings.ContainsAny(got, "\n\x1b") {
+			t.Errorf("%s: %q", schema, got)
+		}
+	}
+	for _, schema := range []string{`{"$ref":"#/a\nb"}`, `{"$ref":"http://x/\n"}`, `{"type":"a\nb"}`, `{"$id":"a\nb"}`} {
+		if _, err := schemas.Compile(schemas.JSON(schema)); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q", schema, err)
+		}
+	}
+}
+
 func TestCompileRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"not JSON":          `{`,
@@ -187,6 +212,9 @@ func TestSpec_M5_ApplyDefaults(t *testing.T) {
 		{`{"properties":{"__proto__":{"default":{"x":1}},"constructor":{"default":1}}}`, `{}`, `{"__proto__":{"x":1},"constructor":1}`},
 		{`{"properties":{"u":{"default":"<&>\u2028"}}}`, `{}`, "{\"u\":\"<&>\\u2028\"}"},
 		{`{"properties":{"o":{"properties":{"d":{"default":1}}}}}`, `{"o":{"x":2}}`, `{"o":{"x":2,"d":1}}`},
+		{`{"properties":{"o":{"properties":{"d":{"default":1}}}}}`, `{"o":{ "x":2     }}`, `{"o":{"x":2,"d":1}}`}, // as long as before
+		{`{"items":{"properties":{"d":{"default":1}}}}`, `[{      }]`, `[{"d":1}]`},
+		{`{"properties":{"o":{"properties":{"d":{"default":1}}}}}`, ` { "o" : 5 } `, ` { "o" : 5 } `},
 		{`{"properties":{"o":{"properties":{"d":{"default":1}}}}}`, `{}`, `{}`},
 		{`{"properties":{"o":{"default":{},"properties":{"d":{"default":1}}}}}`, `{}`, `{"o":{"d":1}}`},
 		{`{"items":{"properties":{"d":{"default":1}}}}`, `[{},{"d":2},3]`, `[{"d":1},{"d":2},3]`},

@@ -1,6 +1,20 @@
 package schemas
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// plain shortens a text from outside and puts what would break a line or a terminal into spaces.
+func plain(s string, n int) string {
+	return shorten(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s), n)
+}
 
 // shorten cuts a text to at most n bytes and an ellipsis, never within a character.
 func shorten(s string, n int) string {

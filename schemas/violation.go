@@ -126,9 +126,9 @@ func (s *Schema) violations(value any, e *jsonschema.ValidationError) []Violatio
 	case *kind.Const:
 		return one(compact(k.Want), meant(k.Got, []any{k.Want}))
 	case *kind.Format:
-		return one("text in the format "+k.Want, "")
+		return one("text in the format "+plain(k.Want, 40), "")
 	case *kind.Pattern:
-		return one("text that matches "+shorten(k.Want, 200), "")
+		return one("text that matches "+plain(k.Want, 200), "")
 	case *kind.MinLength:
 		return one(fmt.Sprintf("at least %s, got %d", many(k.Want, "character"), k.Got), "")
 	case *kind.MaxLength:
@@ -211,7 +211,7 @@ func (s *Schema) unknown(path string, e *jsonschema.ValidationError, names []str
 		case near != "":
 			v.Hint = fmt.Sprintf("did you mean %q?", near)
 		case len(all) > 0:
-			v.Hint = "there are: " + shorten(strings.Join(all, ", "), 200)
+			v.Hint = "there are: " + plain(strings.Join(all, ", "), 200)
 		}
 		list = append(list, v)
 	}
