@@ -76,7 +76,7 @@ func (p *printer) object(n *node, depth int) typ {
 			}
 			left--
 		}
-		if !p.spend(len(property.name)) {
+		if !p.spend(len(property.name) + 8) {
 			omitted += len(list) - i
 			break
 		}
