@@ -78,7 +78,7 @@ checkjs:
 
 .PHONY: bench
 bench: build ## measure, as JSON lines and a table
-	go run ./e2e/bench
+	bin/codecell bench
 
 .PHONY: fuzz
 fuzz: setup ## fuzz each target for FUZZTIME

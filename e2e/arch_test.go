@@ -82,6 +82,7 @@ var rooms = map[string]room{
 		from: []string{"*"},
 		libraries: []string{
 			"github.com/modelcontextprotocol/go-sdk",
+			"github.com/nats-io/nats.go",
 			"github.com/oklog/run",
 			"github.com/spf13/cobra",
 		},
@@ -91,10 +92,6 @@ var rooms = map[string]room{
 		from:      []string{"*"},
 		libraries: []string{"github.com/modelcontextprotocol/go-sdk"},
 		tests:     []string{"bus/bustest"},
-	},
-	"e2e/bench": {
-		from:      []string{"*"},
-		libraries: []string{"github.com/nats-io/nats.go"},
 	},
 }
 
