@@ -140,6 +140,32 @@ func TestSpec_B4_Malformed(t *testing.T) {
 	}
 }
 
+// TestJSONFromOtherLanguages: a peer may send a JSON text as a string, which decodes alike.
+func TestJSONFromOtherLanguages(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"bin": {0x81, 0xa5, 'v', 'a', 'l', 'u', 'e', 0xc4, 1, '7'},
+		"str": {0x81, 0xa5, 'v', 'a', 'l', 'u', 'e', 0xa1, '7'},
+	} {
+		var a schemas.Answer
+		if err := schemas.Decode(b, &a); err != nil || string(a.Value) != "7" {
+			t.Errorf("%s: %q, %v", name, a.Value, err)
+		}
+	}
+	for name, b := range map[string][]byte{
+		"nil":       {0x81, 0xa5, 'v', 'a', 'l', 'u', 'e', 0xc0},
+		"empty bin": {0x81, 0xa5, 'v', 'a', 'l', 'u', 'e', 0xc4, 0},
+	} {
+		var a schemas.Answer
+		if err := schemas.Decode(b, &a); err != nil || a.Value != nil {
+			t.Errorf("%s: %q, %v", name, a.Value, err)
+		}
+	}
+	var a schemas.Answer
+	if err := schemas.Decode([]byte{0x81, 0xa5, 'v', 'a', 'l', 'u', 'e', 7}, &a); err == nil {
+		t.Errorf("a number: %q", a.Value)
+	}
+}
+
 func TestDecodeSkipsUnknownFields(t *testing.T) {
 	b := []byte{0x82, 0xa1, 'x', 0x92, 0x81, 0xa1, 'y', 0xcb, 0, 0, 0, 0, 0, 0, 0, 0, 0xc3, 0xa6, 'r', 'e', 'a', 's', 'o', 'n', 0xa1, 'k'}
 	var s schemas.Stop

@@ -170,7 +170,7 @@ func (s *keyScanner) next() string {
 func (s *keyScanner) skip() {
 	for s.i < len(s.text) {
 		rest := s.text[s.i:]
-		end := -1
+		var end int // of what is passed over; -1 where it has no end
 		switch {
 		case bytes.HasPrefix(rest, []byte("//")):
 			end = bytes.IndexByte(rest, '\n')
@@ -180,9 +180,6 @@ func (s *keyScanner) skip() {
 			}
 		case bytes.IndexByte([]byte(" \t\r\n\v\f"), rest[0]) >= 0:
 			end = 0
-		case bytes.HasPrefix(rest, []byte("\u00a0")), bytes.HasPrefix(rest, []byte("\u2028")), bytes.HasPrefix(rest, []byte("\u2029")), bytes.HasPrefix(rest, []byte("\ufeff")):
-			_, size := utf8.DecodeRune(rest)
-			end = size - 1
 		default:
 			return
 		}

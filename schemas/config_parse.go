@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/titanous/json5"
 )
@@ -138,8 +139,8 @@ func syntaxError(b []byte, name string, err error) Error {
 	}
 	at := max(min(int(syntax.Offset), len(b))-1, 0)
 	message := strings.ReplaceAll(syntax.Error(), "JSON input", "the file")
-	if (strings.Contains(message, "object key") || strings.Contains(message, "key literal")) && at < len(b) && b[at] >= 0x80 {
-		message = "put quotes around a key with other than plain letters, digits, _ and $"
+	if r, _ := utf8.DecodeRune(b[min(at, len(b)):]); r >= utf8.RuneSelf && (strings.Contains(message, "key") || strings.Contains(message, "looking for")) {
+		message = fmt.Sprintf("unexpected character %q: outside of quotes only plain letters, digits, _ and $ can stand here", r)
 	}
 	return *Refuse("", fmt.Sprintf("%s:%s: %s", name, position(b, at), message))
 }

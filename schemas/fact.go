@@ -3,7 +3,7 @@ package schemas
 // Facts are what happened, in the past tense, one subject and one type a kind (U4). At is
 // Unix nanoseconds. Facts carry names, counts and ids, never arguments or results.
 
-// RunOpened: feed.run.opened.<host>.<run>
+// RunOpened says that a run began: feed.run.opened.<host>.<run>
 type RunOpened struct {
 	At       int64    `msgpack:"at"`
 	Host     string   `msgpack:"host"`
@@ -12,7 +12,7 @@ type RunOpened struct {
 	Tools    int      `msgpack:"tools"`
 }
 
-// RunClosed: feed.run.closed.<host>.<run>
+// RunClosed says that a run and its cells ended: feed.run.closed.<host>.<run>
 type RunClosed struct {
 	At     int64  `msgpack:"at"`
 	Host   string `msgpack:"host"`
@@ -20,14 +20,14 @@ type RunClosed struct {
 	Reason string `msgpack:"reason,omitempty"`
 }
 
-// CellStarted: feed.cell.started.<host>.<cell>
+// CellStarted says that a program was admitted: feed.cell.started.<host>.<cell>
 type CellStarted struct {
 	At      int64   `msgpack:"at"`
 	Address Address `msgpack:"address"`
 	Title   string  `msgpack:"title"`
 }
 
-// CellParked: feed.cell.parked.<host>.<cell>. The caller has a waiting result.
+// CellParked says that the caller has a waiting result: feed.cell.parked.<host>.<cell>
 type CellParked struct {
 	At            int64   `msgpack:"at"`
 	Address       Address `msgpack:"address"`
@@ -36,13 +36,13 @@ type CellParked struct {
 	SnapshotBytes int     `msgpack:"snapshot_bytes"`
 }
 
-// CellResumed: feed.cell.resumed.<host>.<cell>. A wait was admitted.
+// CellResumed says that a wait was admitted: feed.cell.resumed.<host>.<cell>
 type CellResumed struct {
 	At      int64   `msgpack:"at"`
 	Address Address `msgpack:"address"`
 }
 
-// CellEnded: feed.cell.ended.<host>.<cell>
+// CellEnded says how a cell ended: feed.cell.ended.<host>.<cell>
 type CellEnded struct {
 	At         int64   `msgpack:"at"`
 	Address    Address `msgpack:"address"`
@@ -52,7 +52,7 @@ type CellEnded struct {
 	DurationUs int64   `msgpack:"duration_us"`
 }
 
-// CallSent: feed.call.sent.<host>.<cell>.<call>
+// CallSent says that a call is on its way: feed.call.sent.<host>.<cell>.<call>
 type CallSent struct {
 	At      int64   `msgpack:"at"`
 	Address Address `msgpack:"address"`
@@ -62,7 +62,7 @@ type CallSent struct {
 	Tool    string  `msgpack:"tool"`
 }
 
-// CallStarted: feed.call.started.<host>.<cell>.<call>, told by the executor.
+// CallStarted is told by the executor that holds a call: feed.call.started.<host>.<cell>.<call>
 type CallStarted struct {
 	At       int64   `msgpack:"at"`
 	Address  Address `msgpack:"address"`
@@ -70,7 +70,7 @@ type CallStarted struct {
 	Executor string  `msgpack:"executor"`
 }
 
-// CallEnded: feed.call.ended.<host>.<cell>.<call>, told by the cell.
+// CallEnded is told by the cell when its call has settled: feed.call.ended.<host>.<cell>.<call>
 type CallEnded struct {
 	At         int64    `msgpack:"at"`
 	Address    Address  `msgpack:"address"`
@@ -80,7 +80,7 @@ type CallEnded struct {
 	DurationUs int64    `msgpack:"duration_us"`
 }
 
-// SlotTaken: feed.slot.taken.<host>
+// SlotTaken says that a cell holds a slot: feed.slot.taken.<host>
 type SlotTaken struct {
 	At   int64  `msgpack:"at"`
 	Host string `msgpack:"host"`
@@ -88,7 +88,7 @@ type SlotTaken struct {
 	Held int    `msgpack:"held"`
 }
 
-// SlotFreed: feed.slot.freed.<host>
+// SlotFreed says that a cell gave its slot back: feed.slot.freed.<host>
 type SlotFreed struct {
 	At   int64  `msgpack:"at"`
 	Host string `msgpack:"host"`
@@ -96,7 +96,7 @@ type SlotFreed struct {
 	Held int    `msgpack:"held"`
 }
 
-// HostStarted: feed.host.started.<host>
+// HostStarted says that a host takes runs: feed.host.started.<host>
 type HostStarted struct {
 	At      int64  `msgpack:"at"`
 	Host    string `msgpack:"host"`
@@ -104,7 +104,8 @@ type HostStarted struct {
 	Slots   int    `msgpack:"slots"`
 }
 
-// HostStopped: feed.host.stopped.<host>. Dropped counts facts that the host could not publish.
+// HostStopped says that a host is gone: feed.host.stopped.<host>. Dropped counts the facts that it
+// could not publish.
 type HostStopped struct {
 	At      int64  `msgpack:"at"`
 	Host    string `msgpack:"host"`
@@ -112,7 +113,7 @@ type HostStopped struct {
 	Dropped uint64 `msgpack:"dropped"`
 }
 
-// ExecutorJoined: feed.executor.joined.<executor>
+// ExecutorJoined says that an executor offers tools: feed.executor.joined.<executor>
 type ExecutorJoined struct {
 	At       int64  `msgpack:"at"`
 	Executor string `msgpack:"executor"`
@@ -120,7 +121,7 @@ type ExecutorJoined struct {
 	Tools    int    `msgpack:"tools"`
 }
 
-// ExecutorLeft: feed.executor.left.<executor>
+// ExecutorLeft says that it offers them no more: feed.executor.left.<executor>
 type ExecutorLeft struct {
 	At       int64  `msgpack:"at"`
 	Executor string `msgpack:"executor"`
@@ -128,7 +129,8 @@ type ExecutorLeft struct {
 	Reason   string `msgpack:"reason,omitempty"`
 }
 
-// ExecutorTrouble: feed.executor.trouble.<executor>: a server can't be reached or a tool can't be admitted.
+// ExecutorTrouble says that a server can't be reached or a tool can't be admitted:
+// feed.executor.trouble.<executor>
 type ExecutorTrouble struct {
 	At       int64  `msgpack:"at"`
 	Executor string `msgpack:"executor"`

@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"errors"
 	"regexp"
 	"regexp/syntax"
 
@@ -16,7 +15,12 @@ const (
 	fuelPerByte = 128
 )
 
-var errFuel = errors.New("a simpler schema: checking this value against it takes too long")
+// fuelError ends a validation whose tank is empty.
+type fuelError struct{}
+
+func (fuelError) Error() string {
+	return "a simpler schema: checking this value against it takes too long"
+}
 
 // fuel is what is left for one validation. It ends with a panic, since the library has no other
 // way out; [Schema.Validate] recovers it.
@@ -27,7 +31,7 @@ type fuel struct {
 
 func (f *fuel) burn(n int) {
 	if f.left -= n; f.left < 0 {
-		panic(errFuel)
+		panic(fuelError{})
 	}
 }
 
@@ -93,11 +97,10 @@ func (f *fuel) pattern(s string) (jsonschema.Regexp, error) {
 	if len(s) > maxPattern {
 		return anything(s), nil
 	}
-	re, err := regexp.Compile(s)
-	if err != nil {
-		return anything(s), nil
+	if re, err := regexp.Compile(s); err == nil {
+		return &pattern{re: re, tank: f, steps: steps(s)}, nil
 	}
-	return &pattern{re: re, tank: f, steps: steps(s)}, nil
+	return anything(s), nil
 }
 
 // pattern is a regular expression that burns for each state that it may be in at each byte.

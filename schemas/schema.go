@@ -102,11 +102,12 @@ func (s *Schema) run(v any, size int) (err error) {
 	defer s.mu.Unlock()
 	s.fuel.left = fuelFree + fuelPerByte*size
 	defer func() {
-		if r := recover(); r != nil {
-			if r != errFuel {
-				panic(r)
-			}
-			err = errFuel
+		switch r := recover().(type) {
+		case nil:
+		case fuelError:
+			err = r
+		default:
+			panic(r)
 		}
 	}()
 	return s.root.Validate(v)
@@ -116,15 +117,12 @@ func (s *Schema) run(v any, size int) (err error) {
 const schemaURL = "https://codecell.invalid/schema"
 
 func schemaError(doc any, err error) error {
-	var invalid *jsonschema.SchemaValidationError
-	if errors.As(err, &invalid) {
-		var why *jsonschema.ValidationError
-		if errors.As(invalid.Err, &why) {
+	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		if why, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
 			return fmt.Errorf("schema: %s", Violations(new(Schema).explain(doc, why, MaxViolations)))
 		}
 	}
-	var load *jsonschema.LoadURLError
-	if errors.As(err, &load) {
+	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return fmt.Errorf("schema: it refers to %s; only references within the schema (#/$defs/…) are followed", strconv.Quote(shorten(strings.TrimPrefix(load.URL, "https://codecell.invalid/"), 100)))
 	}
 	return fmt.Errorf("schema: %s", plain(strings.ReplaceAll(err.Error(), schemaURL, ""), 300))
@@ -132,7 +130,7 @@ func schemaError(doc any, err error) error {
 
 type noLoader struct{}
 
-func (noLoader) Load(url string) (any, error) { return nil, errors.New("not loaded") }
+func (noLoader) Load(string) (any, error) { return nil, errors.New("not loaded") }
 
 // knownDialect mends what servers write into $schema: a known draft under the other scheme is
 // that draft, and an unknown dialect is read as the newest.

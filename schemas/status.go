@@ -1,6 +1,6 @@
 package schemas
 
-// Status request: who holds what on one host.
+// StatusAsk asks one host who holds what.
 type StatusAsk struct{}
 
 // HostStatus answers [StatusAsk].

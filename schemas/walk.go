@@ -172,8 +172,8 @@ func heaviest(t reflect.Type, above []reflect.Type) int {
 		return max(footprint(t.Elem()), heaviest(t.Elem(), above))
 	case reflect.Struct:
 		w := 0
-		for f := range t.NumField() {
-			w = max(w, heaviest(t.Field(f).Type, above))
+		for f := range t.Fields() {
+			w = max(w, heaviest(f.Type, above))
 		}
 		return w
 	default:
@@ -185,9 +185,9 @@ func heaviest(t reflect.Type, above []reflect.Type) int {
 func footprint(t reflect.Type) int {
 	n := int(t.Size())
 	if t.Kind() == reflect.Struct {
-		for f := range t.NumField() {
-			if ft := t.Field(f).Type; ft.Kind() == reflect.Pointer {
-				n += int(ft.Elem().Size())
+		for f := range t.Fields() {
+			if f.Type.Kind() == reflect.Pointer {
+				n += int(f.Type.Elem().Size())
 			}
 		}
 	}

@@ -33,13 +33,9 @@ func Activation(c *schemas.Config, t Turn) Mode {
 	if c == nil || t.Raw || len(t.Tools) == 0 {
 		return Direct
 	}
-	switch c.CodeModeFor(t.Agent, t.Model) {
-	case schemas.SwitchOn:
+	said := c.CodeModeFor(t.Agent, t.Model)
+	if said == schemas.SwitchOn || said == schemas.SwitchAuto && t.Preferred {
 		return CodeMode
-	case schemas.SwitchAuto:
-		if t.Preferred {
-			return CodeMode
-		}
 	}
 	if c.ToolSearchFor(t.Agent).Enabled {
 		return ToolSearch
