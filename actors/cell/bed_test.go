@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -57,7 +55,7 @@ func runTests(m *testing.M) int {
 }
 
 // The tools of the test catalog, by ref.
-var testTools = []string{"echo", "after", "boom", "never", "refused", "big", "web", "broken"}
+var testTools = []string{"echo", "after", "boom", "never", "refused", "big", "web", "broken", "panics"}
 
 func installText() []byte {
 	type tool struct {
@@ -85,6 +83,8 @@ type bed struct {
 	ledger *actor.PID
 	parent *actor.PID
 
+	over map[string]*Ended // by pid; only the parent uses it
+
 	mu    sync.Mutex
 	cells map[string]*probe // by pid
 	count int
@@ -103,7 +103,12 @@ type probe struct {
 	args            []string
 	facts           []any
 	telemetry       schemas.Telemetry
-	panics          string // name of the tool in whose dispatch the run panics
+}
+
+// route is a message on its way to a cell; it goes through the parent, as a run's would.
+type route struct {
+	to  *actor.PID
+	msg any
 }
 
 type spawnCell struct {
@@ -114,7 +119,7 @@ type spawnCell struct {
 func newBed(t testing.TB, o slot.Options) *bed {
 	sys := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return discard }))
-	b := &bed{t: t, sys: sys, ledger: sys.Root.Spawn(slot.New(o)), cells: map[string]*probe{}}
+	b := &bed{t: t, sys: sys, ledger: sys.Root.Spawn(slot.New(o)), over: map[string]*Ended{}, cells: map[string]*probe{}}
 	b.parent = sys.Root.Spawn(actor.PropsFromFunc(b.receive))
 	return b
 }
@@ -127,11 +132,38 @@ func (b *bed) receive(ctx actor.Context) {
 		if _, err := ctx.SpawnNamed(m.props, m.name); err != nil {
 			panic(err)
 		}
+	case *route:
+		b.route(ctx, m)
 	case *Ended:
+		b.over[m.Cell.Id] = m
 		ctx.Poison(m.Cell)
 		b.cell(m.Cell).ended <- m
 	case *actor.Terminated:
+		if b.over[m.Who.Id] == nil {
+			b.over[m.Who.Id] = &Ended{}
+		}
 		close(b.cell(m.Who).gone)
+	}
+}
+
+// route passes a message on, or answers for a cell that has ended.
+func (b *bed) route(ctx actor.Context, r *route) {
+	e := b.over[r.to.Id]
+	if e == nil {
+		ctx.Send(r.to, r.msg)
+		return
+	}
+	switch m := r.msg.(type) {
+	case *Cancel:
+		m.Done()
+	case *Wait:
+		for _, w := range e.Waits {
+			if w.CallID == m.CallID {
+				m.Reply(w.Result)
+				return
+			}
+		}
+		m.Reply(&schemas.Result{Status: schemas.StatusFailed, Code: schemas.InvalidInput, Error: "unavailable or expired"})
 	}
 }
 
@@ -186,7 +218,7 @@ func (b *bed) close() {
 		select {
 		case <-p.gone:
 		default:
-			b.sys.Root.Send(p.pid, &Cancel{Reason: "end of test"})
+			<-p.cancel("end of test")
 			<-p.gone
 		}
 	}
@@ -208,15 +240,17 @@ func virtual(t *testing.T, o slot.Options, f func(b *bed)) {
 	})
 }
 
+func (p *probe) send(m any) { p.sys.Root.Send(p.parent, &route{p.pid, m}) }
+
 func (p *probe) wait(callID string) chan *schemas.Result {
 	c := make(chan *schemas.Result, 1)
-	p.sys.Root.Send(p.pid, &Wait{CallID: callID, Reply: func(r *schemas.Result) { c <- r }})
+	p.send(&Wait{CallID: callID, Reply: func(r *schemas.Result) { c <- r }})
 	return c
 }
 
 func (p *probe) cancel(reason string) chan struct{} {
 	c := make(chan struct{})
-	p.sys.Root.Send(p.pid, &Cancel{Reason: reason, Done: func() { close(c) }})
+	p.send(&Cancel{Reason: reason, Done: func() { close(c) }})
 	return c
 }
 
@@ -229,146 +263,11 @@ func (p *probe) status() *schemas.CellStatus {
 	return r.(*schemas.CellStatus)
 }
 
-// The probe is the cell's Port.
-var _ Port = (*probe)(nil)
-
-func (p *probe) Dispatch(c Call) *schemas.CallError {
-	name := p.Tool(c.Ref)
-	p.mu.Lock()
-	p.sent = append(p.sent, name)
-	p.args = append(p.args, string(c.Args))
-	pid := p.pid
-	p.mu.Unlock()
-	if name == p.panics && name != "" {
-		panic("the run panics")
-	}
-	a := &schemas.Answer{ID: c.ID, State: schemas.AnswerDone}
-	var delay time.Duration
-	switch name {
-	case "echo":
-		a.Value = c.Args
-	case "web":
-		a.Value, a.Untrusted = c.Args, true
-	case "after":
-		var in struct {
-			Ms    int
-			Value json.RawMessage
-			Fail  string
+// hog is an actor that takes a worker and never gives it up.
+func hog(b *bed) *actor.Props {
+	return actor.PropsFromFunc(func(ctx actor.Context) {
+		if _, ok := ctx.Message().(*actor.Started); ok {
+			ctx.Send(b.ledger, &slot.Ask{Holder: ctx.Self(), Kind: slot.Worker})
 		}
-		if err := json.Unmarshal(c.Args, &in); err != nil {
-			return &schemas.CallError{Code: schemas.CallInputContract, Message: err.Error()}
-		}
-		delay, a.Value = time.Duration(in.Ms)*time.Millisecond, schemas.JSON(in.Value)
-		if in.Fail != "" {
-			a.State, a.Err = schemas.AnswerFailed, &schemas.CallError{Code: schemas.CallToolError, Message: in.Fail}
-		}
-	case "boom":
-		a.State = schemas.AnswerFailed
-		a.Err = &schemas.CallError{Code: schemas.CallToolError, Message: "boom", Location: "tool", Effect: schemas.Unknown}
-	case "broken":
-		a.State = schemas.AnswerFailed
-	case "never":
-		return nil
-	case "big":
-		var in struct{ N int }
-		if err := json.Unmarshal(c.Args, &in); err != nil {
-			return &schemas.CallError{Code: schemas.CallInputContract, Message: err.Error()}
-		}
-		a.Value = schemas.JSON(strconv.Quote(strings.Repeat("b", in.N)))
-	default:
-		return &schemas.CallError{Code: schemas.CallInvalidInput, Message: "refused", Location: "policy", Effect: schemas.NotStarted}
-	}
-	answer := func() { p.sys.Root.Send(pid, &Answered{a}) }
-	if delay == 0 {
-		answer()
-	} else {
-		time.AfterFunc(delay, answer)
-	}
-	return nil
-}
-
-func (p *probe) Cancel(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cancelled = append(p.cancelled, id)
-}
-
-func (p *probe) Tool(ref int) string {
-	if ref >= len(testTools) {
-		return ""
-	}
-	return testTools[ref]
-}
-
-func (p *probe) Local(kind string, payload schemas.JSON) Local {
-	if kind == "search" {
-		return Local{Value: schemas.JSON(`[{"ref":0,"callableName":"echo","toolName":"echo","description":"d","source":"openclaw"}]`)}
-	}
-	return Local{Err: &schemas.CallError{Code: schemas.CallInvalidInput, Message: "no " + kind}}
-}
-
-func (p *probe) Sync(method string, payload []byte) ([]byte, bool) {
-	return []byte(`{"ok":{"files":[]}}`), method == "api.list"
-}
-
-func (p *probe) Telemetry() schemas.Telemetry { return p.telemetry }
-
-func (p *probe) Fact(f any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.facts = append(p.facts, f)
-}
-
-func (p *probe) sentTools() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]string(nil), p.sent...)
-}
-
-// Expectations.
-
-func completed(t testing.TB, r *schemas.Result, value string) {
-	t.Helper()
-	if r.Status != schemas.StatusCompleted || string(r.Value) != value {
-		t.Fatalf("got %s, want completed %s", show(r), value)
-	}
-}
-
-func failed(t testing.TB, r *schemas.Result, code schemas.Code, text string) {
-	t.Helper()
-	if r.Status != schemas.StatusFailed || r.Code != code || !strings.Contains(r.Error, text) {
-		t.Fatalf("got %s, want failed %s with %q", show(r), code, text)
-	}
-}
-
-func waiting(t testing.TB, r *schemas.Result, reason string, pending ...string) {
-	t.Helper()
-	var got []string
-	for _, p := range r.Pending {
-		name := p.Kind
-		if p.Tool != "" {
-			name = p.Tool
-		}
-		got = append(got, name+" "+p.State)
-	}
-	if r.Status != schemas.StatusWaiting || r.Reason != reason || strings.Join(got, ", ") != strings.Join(pending, ", ") {
-		t.Fatalf("got %s, want waiting %s for %v", show(r), reason, pending)
-	}
-}
-
-func show(r *schemas.Result) string {
-	return fmt.Sprintf("%s value=%.200s code=%s error=%.300q reason=%s pending=%+v output=%+v", r.Status, r.Value, r.Code, r.Error,
-		r.Reason, r.Pending, r.Output)
-}
-
-func output(r *schemas.Result) string {
-	var parts []string
-	for _, o := range r.Output {
-		if o.Type == "text" {
-			parts = append(parts, o.Text)
-		} else {
-			parts = append(parts, string(o.Value))
-		}
-	}
-	return strings.Join(parts, "|")
+	})
 }

@@ -251,8 +251,7 @@ func TestSpec_S5_S9_EndlessPrograms(t *testing.T) {
 // A run that panics in the cell's face ends that cell, with an answer (B2).
 func TestSpec_E1_PanicOfTheRun(t *testing.T) {
 	virtual(t, slot.Options{}, func(b *bed) {
-		p := b.exec(`await after({ms:5}); await never()`)
-		p.panics = "never"
+		p := b.exec(`await after({ms:5}); await panics()`)
 		failed(b.t, <-p.reply, schemas.InternalError, "internal error")
 		if e := <-p.ended; e.Result.Code != schemas.InternalError {
 			b.t.Errorf("ended with %s", show(e.Result))
