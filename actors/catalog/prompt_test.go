@@ -33,7 +33,7 @@ func TestSpec_A5_ExecDescription(t *testing.T) {
 	if text != c.ExecDescription(limits, 0) {
 		t.Error("the text changes")
 	}
-	if n := units(text); n > 5000 {
+	if n := units(text); n > 2600 {
 		t.Errorf("%d characters", n)
 	}
 	// CASES 66: nothing about MCP where there is none.

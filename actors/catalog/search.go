@@ -10,8 +10,8 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// MaxQueryBytes bounds a query; what is longer is cut there.
-const MaxQueryBytes = 8 << 10
+// MaxQueryBytes bounds a query; of a longer one (a pasted file, an image) the start is used.
+const MaxQueryBytes = 4 << 10
 
 // Search gives the refs of the tools that fit a query, best first (C5, C9): tools of exactly that name or
 // callable name, then by score, then in catalog order. A query without usable terms, and one that
@@ -24,11 +24,7 @@ func (c *Catalog) Search(query string, limit int) ([]int, error) {
 	case limit == 0:
 		limit = c.options.SearchDefault
 	}
-	limit = min(limit, c.options.SearchMax)
-	if len(query) > MaxQueryBytes {
-		query = strings.ToValidUTF8(query[:MaxQueryBytes], "")
-	}
-	return c.index().search(query, limit), nil
+	return c.index().search(query, min(limit, c.options.SearchMax)), nil
 }
 
 // SearchRequest answers a guest's search request {query, limit?} with an array of handle
@@ -75,6 +71,9 @@ func compareHits(a, b hit) int {
 
 // search gives the best limit tools.
 func (x *index) search(query string, limit int) []int {
+	if len(query) > MaxQueryBytes {
+		query = query[:MaxQueryBytes]
+	}
 	s := x.scratch.Get().(*scratch)
 	defer x.scratch.Put(s)
 	s.reset()
