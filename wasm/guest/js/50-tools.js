@@ -2,7 +2,6 @@
 
 const handles = new NativeMap(); // ref → handle of a native or client tool
 let allHandles;
-let takenNames = ""; // tools without a global, because a built-in has their name: the catalog's mistake, told at start
 
 // makeHandle returns the function that calls a tool. Nothing of it asks the host but calling it and describe(). Images
 // hold hundreds of these: a handle is two functions and its fields, and what it is follows from its prototype.
@@ -132,7 +131,8 @@ function handlesOf(found) {
   return freeze(out);
 }
 
-// installTools makes the handles of native and client tools, and their globals.
+// installTools makes the handles of native and client tools, and their globals. The catalog gives no tool the name of a
+// built-in or a helper (C4); if it did, the tool would only be reachable by its handle.
 function installTools(tools) {
   const all = [];
   for (let i = 0; i < tools.length; i++) {
@@ -140,11 +140,7 @@ function installTools(tools) {
     const handle = makeHandle(tool);
     mapSet(handles, tool.ref, handle);
     setField(all, i, handle);
-    if (hasOwn(global, tool.callableName)) {
-      takenNames += (takenNames === "" ? "" : ", ") + tool.callableName;
-    } else {
-      constant(global, tool.callableName, handle, true);
-    }
+    if (!hasOwn(global, tool.callableName)) constant(global, tool.callableName, handle, true);
   }
   allHandles = freeze(all);
 }

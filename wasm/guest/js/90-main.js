@@ -1,9 +1,12 @@
 // Compiling and running the program, and the functions that the host calls.
 
-// The wrapper keeps the program on its own lines; columns of line 1 are put right by PREFIX_LENGTH.
+// The wrappers keep the program on its own lines, and have one length, so that columns of line 1 can be put right.
 const HEAD = "async function(){";
 const TAIL = "\n}";
-const PREFIX_LENGTH = 1 + HEAD.length;
+const EVALUATE = "           (";
+const NEEDS_COLON = "throw 0;  0?";
+const NEEDS_COMMA = "throw 0;         ({async x(){";
+const PREFIX_LENGTH = NEEDS_COMMA.length;
 
 let compiled = null; // {source, run}: what the last check found, for the start that follows it
 
@@ -17,7 +20,7 @@ function compile(source) {
   host = unreachable;
   let run;
   try {
-    run = evaluate("(" + text + ")");
+    run = evaluate(EVALUATE + text + ")");
   } catch (error) {
     if (isSyntaxError(error)) throw error;
   }
@@ -28,16 +31,16 @@ function compile(source) {
 
 const unreachable = () => undefined;
 
-// earlyClose finds the place where a source closes its wrapper: the error of the first wrapper that can't go on there.
+// earlyClose finds the place where a program closes its wrapper: the error of the first wrapper that can't go on there.
 // After the closing brace one wants an operator or `:`, the other `,` or `}`; both throw before they do anything.
 function earlyClose(source) {
   try {
-    evaluate("throw 0;0?" + HEAD + source + "\n}:0");
+    evaluate(NEEDS_COLON + HEAD + source + TAIL + ":0");
   } catch (error) {
     if (error !== 0) return error;
   }
   try {
-    evaluate("throw 0;({x:" + HEAD + source + "\n}})");
+    evaluate(NEEDS_COMMA + source + TAIL + "})");
   } catch (error) {
     if (error !== 0) return error;
   }
@@ -111,7 +114,6 @@ function start(source) {
       return;
     }
   }
-  if (takenNames !== "") hostFunction("fault", "tools whose global names are taken: " + takenNames);
   const run = compiled.run;
   compiled = null;
   after(apply(run, undefined, []), succeed, fail);

@@ -230,6 +230,13 @@ test("X5 a body that closes its wrapper is a syntax error, and reaches nothing",
   }
 });
 
+test("X5 the place of an early close is told", async () => {
+  for (const [source, line, column] of [["}); text('out'); (async()=>{", 1, 2], ["return 1\n } + text('out') + function(){", 2, 4], ["}, text('out'), async function(){", 1, 2]]) {
+    const error = await errorOf(source);
+    assert.deepEqual([error.line, error.column], [line, column], source);
+  }
+});
+
 test("X5 ends that only look as if they closed the wrapper are fine", async () => {
   for (const [source, value] of [
     ["return '}); (async()=>{'", "}); (async()=>{"],
