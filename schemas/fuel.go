@@ -11,7 +11,7 @@ import (
 // ("allOf": [{"$ref": "#"}, …] below a property). Each visit of a subschema burns as much as the
 // subschema has parts, which covers those of them that fail without being counted themselves.
 const (
-	fuelFree    = 1 << 20
+	fuelFree    = 1 << 19
 	fuelPerByte = 128
 )
 

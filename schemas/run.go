@@ -61,10 +61,12 @@ type Cancel struct {
 	Reason   string `msgpack:"reason,omitempty"`
 }
 
-// Close ends a run and every cell in it.
+// Close ends a run and every cell in it, or, with a CallID, only the cell that this exec started.
 type Close struct {
 	Identity Identity `msgpack:"identity"`
 	Reason   string   `msgpack:"reason,omitempty"`
+	// CallID is that of an [Exec] whose answer nobody waits for any more.
+	CallID string `msgpack:"call_id,omitempty"`
 }
 
 // Ack answers [Cancel] and [Close].

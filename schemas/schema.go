@@ -6,7 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -23,10 +23,20 @@ const (
 type Schema struct {
 	raw  JSON
 	doc  any // the schema as decoded JSON, for hints and defaults
-	mu   sync.Mutex
-	root *jsonschema.Schema
-	fuel *fuel // of the validation that holds mu
+	made atomic.Int32
+	idle chan *checker
 }
+
+// checker is one compilation of a schema. Its tank hangs on the compiled schema, since the library
+// has no place for the state of one validation: it does one at a time.
+type checker struct {
+	root *jsonschema.Schema
+	tank *fuel
+}
+
+// maxCheckers bounds how often one schema is compiled, and so how many slow validations there can
+// be at once before others have to wait for one of them.
+const maxCheckers = 8
 
 // Compile reads a JSON Schema of draft 2020-12, or of an older draft if it says so in $schema. An
 // empty text accepts everything. Nothing is loaded from anywhere: a $ref to elsewhere is an error,
@@ -43,13 +53,23 @@ func Compile(raw JSON) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	doc = knownDialect(doc)
-	f := &fuel{left: math.MaxInt, longestEnum: longestEnum(doc)}
+	s := &Schema{raw: raw, doc: knownDialect(doc), idle: make(chan *checker, maxCheckers)}
+	c, err := newChecker(s.doc)
+	if err != nil {
+		return nil, err
+	}
+	s.made.Store(1)
+	s.idle <- c
+	return s, nil
+}
+
+func newChecker(doc any) (*checker, error) {
+	tank := &fuel{left: math.MaxInt, longestEnum: longestEnum(doc)}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(f.pattern)
-	c.RegisterVocabulary(&jsonschema.Vocabulary{URL: "urn:codecell:fuel", Compile: f.compile})
+	c.UseRegexpEngine(tank.pattern)
+	c.RegisterVocabulary(&jsonschema.Vocabulary{URL: "urn:codecell:fuel", Compile: tank.compile})
 	c.AssertVocabs()
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, schemaError(doc, err)
@@ -58,7 +78,7 @@ func Compile(raw JSON) (*Schema, error) {
 	if err != nil {
 		return nil, schemaError(doc, err)
 	}
-	return &Schema{raw: raw, doc: doc, root: root, fuel: f}, nil
+	return &checker{root: root, tank: tank}, nil
 }
 
 // MustCompile is [Compile] for schemas that are part of the program.
@@ -95,12 +115,28 @@ func (s *Schema) validate(value JSON, most int) []Violation {
 	}
 }
 
-// run validates one value with a fresh tank. The lock is held because the tank hangs on the
-// compiled schema: the library has no place for state of one validation.
-func (s *Schema) run(v any, size int) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fuel.left = fuelFree + fuelPerByte*size
+// run validates one value on a checker of its own. A second one is made only when it is needed:
+// one validation takes microseconds, unless schema and value are made to take long.
+func (s *Schema) run(v any, size int) error {
+	var c *checker
+	select {
+	case c = <-s.idle:
+	default:
+		if s.made.Add(1) <= maxCheckers {
+			c, _ = newChecker(s.doc) // it has compiled before
+		} else {
+			s.made.Add(-1)
+		}
+		if c == nil {
+			c = <-s.idle
+		}
+	}
+	defer func() { s.idle <- c }()
+	return c.check(v, fuelFree+fuelPerByte*size)
+}
+
+func (c *checker) check(v any, tank int) (err error) {
+	c.tank.left = tank
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -110,7 +146,7 @@ func (s *Schema) run(v any, size int) (err error) {
 			panic(r)
 		}
 	}()
-	return s.root.Validate(v)
+	return c.root.Validate(v)
 }
 
 // schemaURL names the schema within the library, so that relative references lead nowhere.

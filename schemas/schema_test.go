@@ -282,6 +282,30 @@ func FuzzSchema(f *testing.F) {
 	})
 }
 
+// TestSlowValidationsDontHoldUpOthers: a schema that is checked against a hostile value goes on
+// serving everyone else.
+func TestSlowValidationsDontHoldUpOthers(t *testing.T) {
+	s := compile(t, `{"$defs":{"n":{"properties":{"a":{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}]}}}},"$ref":"#/$defs/n"}`)
+	hostile := schemas.JSON(strings.Repeat(`{"a":`, 40) + `1` + strings.Repeat(`}`, 40))
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			if i%2 == 0 {
+				if got := s.Validate(hostile); len(got) != 1 {
+					t.Errorf("hostile: %v", got)
+				}
+				return
+			}
+			for range 20 {
+				if got := s.Validate(schemas.JSON(`{"a":{"a":1}}`)); got != nil {
+					t.Errorf("ordinary: %v", got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func BenchmarkValidate(b *testing.B) {
 	s := compile(b, `{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"}},"required":["path"],"additionalProperties":false}`)
 	value := schemas.JSON(`{"path":"a/b/c","limit":20}`)

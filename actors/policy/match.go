@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/codecell/codecell/schemas"
@@ -48,19 +49,26 @@ func allows(entry string, t *schemas.Tool) bool {
 	return wild(entry, t.Owner) || wild(entry, t.Owner+"."+t.Name) || wild(entry, t.Owner+"__"+t.Name)
 }
 
-// denies tells whether an entry of a deny list means the tool. Here every name counts, and upper
-// and lower case are the same: what a list may have been written against is gone.
-func denies(entry string, t *schemas.Tool) bool {
+// denies tells whether an entry of a deny list means the tool with these [deniable] names. Here
+// every name counts, and upper and lower case are the same: whatever name a list may have been
+// written against, the tool is gone.
+func denies(entry string, t *schemas.Tool, names []string) bool {
 	entry = resolve(entry)
 	if isGroup(entry, t) {
 		return true
 	}
 	entry = strings.ToLower(entry)
+	return slices.ContainsFunc(names, func(name string) bool { return wild(entry, name) })
+}
+
+// deniable are all names under which a tool can be denied, in lower case.
+func deniable(t *schemas.Tool) []string {
 	name, owner := strings.ToLower(t.Name), strings.ToLower(t.Owner)
-	if wild(entry, name) || wild(entry, strings.ToLower(t.ID())) {
-		return true
+	names := []string{name, strings.ToLower(t.ID())}
+	if t.Source == schemas.SourceMCP {
+		names = append(names, owner, owner+"."+name, owner+"__"+name, "mcp__"+owner+"__"+name)
 	}
-	return t.Source == schemas.SourceMCP && (wild(entry, owner) || wild(entry, owner+"."+name) || wild(entry, owner+"__"+name) || wild(entry, "mcp__"+owner+"__"+name))
+	return names
 }
 
 func isGroup(entry string, t *schemas.Tool) bool {

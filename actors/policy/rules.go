@@ -98,9 +98,12 @@ func (r Rules) Decide(t *schemas.Tool) error {
 	if err := r.server(t); err != nil {
 		return err
 	}
-	for _, l := range r.deny {
-		if slices.ContainsFunc(l.entries, func(e string) bool { return denies(e, t) }) {
-			return errors.New(l.key + " excludes it")
+	if len(r.deny) > 0 {
+		names := deniable(t)
+		for _, l := range r.deny {
+			if slices.ContainsFunc(l.entries, func(e string) bool { return denies(e, t, names) }) {
+				return errors.New(l.key + " excludes it")
+			}
 		}
 	}
 	for _, l := range r.allow {

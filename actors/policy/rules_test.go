@@ -2,6 +2,9 @@ package policy_test
 
 import (
 	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +199,58 @@ func TestPatternsAreLinear(t *testing.T) {
 	}
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("took %v", took)
+	}
+}
+
+// TestListsOnlyNarrow draws configurations: one more entry of a deny list, and a list where there
+// was none, never let a tool in.
+func TestListsOnlyNarrow(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	entries := []string{"*", "read", "exec", "bash", "re*", "*e*", "github", "github.*", "evil", "bundle-mcp", "group:core", "group:client", "send", "SECRET", "look", ""}
+	draw := func(most int) []string {
+		list := make([]string, rnd.IntN(most))
+		for i := range list {
+			list[i] = entries[rnd.IntN(len(entries))]
+		}
+		return list
+	}
+	for range 2000 {
+		var c schemas.Config
+		var agent schemas.AgentConfig
+		for _, list := range []*[]string{&c.Tools.Allow, &c.Tools.Deny, &agent.Tools.Allow, &agent.Tools.Deny, &c.Tools.Sandbox.Tools.Allow, &c.Tools.Sandbox.Tools.AlsoAllow, &c.Tools.Sandbox.Tools.Deny} {
+			if rnd.IntN(3) == 0 {
+				*list = draw(4)
+			}
+		}
+		c.Agents.Entries = map[string]schemas.AgentConfig{"default": agent}
+		id := schemas.Identity{Sandbox: []string{"", "box"}[rnd.IntN(2)]}
+		before := policy.Effective(everything, policy.RulesFor(&c, id))
+
+		narrower := c
+		if narrower.Tools.Allow == nil && rnd.IntN(2) == 0 {
+			narrower.Tools.Allow = draw(4)
+		} else {
+			narrower.Tools.Deny = append(slices.Clone(c.Tools.Deny), entries[rnd.IntN(len(entries))])
+		}
+		for _, tool := range policy.Effective(everything, policy.RulesFor(&narrower, id)) {
+			if !slices.ContainsFunc(before, func(b schemas.Tool) bool { return b.ID() == tool.ID() }) {
+				t.Fatalf("%s came in: %+v, then %+v", tool.ID(), c.Tools, narrower.Tools)
+			}
+		}
+	}
+}
+
+func BenchmarkEffective(b *testing.B) {
+	tools := make([]schemas.Tool, 1000)
+	for i := range tools {
+		tools[i] = mcp("server", "tool_"+strconv.Itoa(i))
+	}
+	c := config(b, `{tools: {allow: ["read", "server"], deny: ["*delete*", "bash", "other.*", "tool_99*"]}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if got := policy.Effective(tools, policy.RulesFor(c, schemas.Identity{})); len(got) != 989 {
+			b.Fatal(len(got))
+		}
 	}
 }
 
