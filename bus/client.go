@@ -81,6 +81,12 @@ func (r *Run) Close(ctx context.Context, reason string) error {
 	return r.client.ack(ctx, r.Host, CloseSubject(r.Host, r.ID), &schemas.Close{Identity: r.Identity, Reason: reason})
 }
 
+// Abort ends the cell that an exec started, whose answer isn't wanted any more, and returns when its
+// guest has stopped. The run goes on.
+func (r *Run) Abort(ctx context.Context, callID, reason string) error {
+	return r.client.ack(ctx, r.Host, CloseSubject(r.Host, r.ID), &schemas.Close{Identity: r.Identity, Reason: reason, CallID: callID})
+}
+
 // Wait continues a parked cell, wherever it is. An unknown id or an owner that is gone is a
 // failed result.
 func (c *Client) Wait(ctx context.Context, wait schemas.Wait) (*schemas.Result, error) {

@@ -47,7 +47,7 @@ var messages = []any{
 	schemas.CellParked{At: 1767225600000000000, Address: anAddress, Reason: schemas.ReasonYield, Pending: 2, SnapshotBytes: 44000},
 	schemas.CellResumed{At: 1767225600000000000, Address: anAddress},
 	schemas.CellStarted{At: 1767225600000000000, Address: anAddress, Title: "Count the files"},
-	schemas.Close{Identity: anIdentity, Reason: "done"},
+	schemas.Close{Identity: anIdentity, Reason: "done", CallID: "toolu_1"},
 	schemas.Describe{},
 	schemas.Described{Surface: aSurface, Catalog: []schemas.CatalogEntry{anEntry}, Problems: []string{"server gone"}, Err: anError},
 	schemas.Exec{CallID: "toolu_1", Input: schemas.JSON(`{"title":"t","code":"return 1"}`)},

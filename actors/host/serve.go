@@ -148,10 +148,12 @@ func (h *Host) onClose(r *closeRequest) {
 		h.answer(r.Respond(&schemas.Ack{})) // closed is closed
 		return
 	}
-	h.system.Root.Send(pid, &run.Close{
-		Identity: &r.Body.Identity, Reason: r.Body.Reason,
-		Reply: func(err *schemas.Error) { h.answer(r.Respond(&schemas.Ack{Err: err})) },
-	})
+	reply := func(err *schemas.Error) { h.answer(r.Respond(&schemas.Ack{Err: err})) }
+	if r.Body.CallID != "" {
+		h.system.Root.Send(pid, &run.Abort{Identity: r.Body.Identity, CallID: r.Body.CallID, Reason: r.Body.Reason, Reply: reply})
+		return
+	}
+	h.system.Root.Send(pid, &run.Close{Identity: &r.Body.Identity, Reason: r.Body.Reason, Reply: reply})
 }
 
 // onDescribe and onSearch answer from the admission that a new cell would get.

@@ -18,8 +18,8 @@ type run struct {
 	counters *counters
 	cells    map[string]*live
 	ended    *finished
-	// preparing counts programs that are being read and have no cell yet.
-	preparing int
+	// preparing is the programs that are being read and have no cell yet.
+	preparing map[*Exec]bool
 	// used is false until the first exec: an ephemeral run doesn't end before it began.
 	used      bool
 	closing   *Close
@@ -30,6 +30,7 @@ type run struct {
 // live is a cell that hasn't ended.
 type live struct {
 	pid     *actor.PID
+	callID  string
 	title   string
 	started time.Time
 }
@@ -38,10 +39,11 @@ type live struct {
 func New(spec Spec) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &run{
-			spec:     spec,
-			counters: newCounters(),
-			cells:    make(map[string]*live),
-			ended:    newFinished(endedKept),
+			spec:      spec,
+			counters:  newCounters(),
+			cells:     make(map[string]*live),
+			ended:     newFinished(endedKept),
+			preparing: make(map[*Exec]bool),
 		}
 	}, actor.WithSupervisor(stopFailed{}))
 }
@@ -63,6 +65,8 @@ func (r *run) Receive(ctx actor.Context) {
 		r.cellEnded(ctx, m)
 	case *actor.Terminated:
 		r.cellStopped(ctx, m)
+	case *Abort:
+		r.abort(ctx, m)
 	case *Attach:
 		r.touch(ctx)
 	case *idled:
@@ -90,15 +94,18 @@ func (r *run) exec(ctx actor.Context, m *Exec) {
 		return
 	}
 	r.used = true
-	r.preparing++
+	r.preparing[m] = true
 	r.touch(ctx)
 	self, system := ctx.Self(), ctx.ActorSystem()
 	go func() { system.Root.Send(self, prepare(&r.spec, m)) }()
 }
 
 func (r *run) spawn(ctx actor.Context, m *prepared) {
-	r.preparing--
+	wanted := r.preparing[m.exec]
+	delete(r.preparing, m.exec)
 	switch {
+	case !wanted:
+		m.exec.Reply(r.failure(schemas.Aborted, "the call was cancelled before the program began"))
 	case r.closing != nil:
 		m.exec.Reply(r.failure(schemas.Aborted, "the run was closed before the program began"))
 	case m.err != nil:
@@ -131,7 +138,7 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 		return
 	}
 	ctx.Watch(pid)
-	r.cells[id] = &live{pid: pid, title: m.input.Title, started: m.exec.Start}
+	r.cells[id] = &live{pid: pid, callID: m.exec.Msg.CallID, title: m.input.Title, started: m.exec.Start}
 }
 
 func (r *run) wait(ctx actor.Context, m *Wait) {
@@ -183,6 +190,28 @@ func (r *run) cancel(ctx actor.Context, m *Cancel) {
 	ctx.Send(c.pid, &cell.Cancel{Reason: m.Msg.Reason, Done: func() { m.Reply(nil) }})
 }
 
+// abort ends what an exec has come to: a program that is being read, a cell, or nothing any more.
+func (r *run) abort(ctx actor.Context, m *Abort) {
+	if err := r.owns(m.Identity); err != nil {
+		m.Reply(schemas.Refuse("identity", "only the run's own caller can abort its calls"))
+		return
+	}
+	for exec := range r.preparing {
+		if exec.Msg.CallID == m.CallID {
+			r.preparing[exec] = false
+			m.Reply(nil)
+			return
+		}
+	}
+	for _, c := range r.cells {
+		if c.callID == m.CallID {
+			ctx.Send(c.pid, &cell.Cancel{Reason: m.Reason, Done: func() { m.Reply(nil) }})
+			return
+		}
+	}
+	m.Reply(nil) // ended is ended
+}
+
 func (r *run) cellEnded(ctx actor.Context, m *cell.Ended) {
 	if r.cells[m.ID] == nil {
 		return
@@ -230,7 +259,7 @@ func (r *run) close(ctx actor.Context, m *Close) {
 // settle ends the run once nothing is left to do: it was closed, or was there for its cells only.
 func (r *run) settle(ctx actor.Context) {
 	r.touch(ctx)
-	if len(r.cells) > 0 || r.preparing > 0 {
+	if len(r.cells) > 0 || len(r.preparing) > 0 {
 		return
 	}
 	switch {
@@ -287,7 +316,7 @@ func (r *run) stopIdle() {
 }
 
 func (r *run) idle(ctx actor.Context) {
-	if len(r.cells) > 0 || r.preparing > 0 {
+	if len(r.cells) > 0 || len(r.preparing) > 0 {
 		r.touch(ctx)
 		return
 	}

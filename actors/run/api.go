@@ -93,6 +93,13 @@ type (
 		Reason   string
 		Reply    func(*schemas.Error)
 	}
+	// Abort ends the cell that an exec started, whose answer nobody waits for any more.
+	Abort struct {
+		Identity schemas.Identity
+		CallID   string
+		Reason   string
+		Reply    func(*schemas.Error)
+	}
 	// Attach keeps an ephemeral run open for a caller that opened it again.
 	Attach struct{}
 	// Ask requests the run's cells: []schemas.CellStatus is the response.
