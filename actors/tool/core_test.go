@@ -34,30 +34,38 @@ func folder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
+// coreTools are the core tools of a folder with their contracts, as an executor has them.
+type coreTools struct {
+	Provider
+	made contracts
+}
+
 // coreOf opens the core tools on a folder.
-func coreOf(t testing.TB, dir string) Provider {
+func coreOf(t testing.TB, dir string, names ...string) *coreTools {
 	t.Helper()
-	p, err := Core(dir)
+	p, err := Core(dir, names...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close(context.Background()) })
-	return p
+	made, problems := compileOffer(p.Offer(), nil)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return &coreTools{p, made}
 }
 
-// use runs one core tool through its contract, as an executor does.
-func use(t testing.TB, p Provider, tool string, args any) (page, error) {
+// use runs one core tool through the pipeline.
+func use(t testing.TB, p *coreTools, tool string, args any) (page, error) {
 	t.Helper()
 	text, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, problems := compileOffer(p.Offer(), nil)
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
 	var pipe Pipeline
-	value, fail := pipe.run(soon(t), callOf(tool, "1", string(text)), made[tool], func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
+	value, fail := pipe.run(ctx, callOf(tool, "1", string(text)), p.made[tool], func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
 		return p.Call(ctx, call, nil)
 	}, quiet)
 	if fail != nil {
@@ -69,7 +77,7 @@ func use(t testing.TB, p Provider, tool string, args any) (page, error) {
 type in map[string]any
 
 // together reads all pages of a file and joins them as the continuations say.
-func together(t testing.TB, p Provider, args in) string {
+func together(t testing.TB, p *coreTools, args in) string {
 	t.Helper()
 	var out strings.Builder
 	for n := 0; ; n++ {
@@ -275,11 +283,8 @@ func TestSpec_B2_PipesAndDevicesNeverBlock(t *testing.T) {
 		t.Errorf("%+v %v", got, err)
 	}
 	// A device can be made by root only; a whole device folder as workspace does as well.
-	if dev, err := Core("/dev", "read"); err == nil {
-		if _, err := use(t, dev, "read", in{"path": "zero"}); err == nil {
-			t.Error("read a device")
-		}
-		dev.Close(context.Background())
+	if _, err := use(t, coreOf(t, "/dev", "read"), "read", in{"path": "zero"}); err == nil {
+		t.Error("read a device")
 	}
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("took %v", took)

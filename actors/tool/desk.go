@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,7 +84,7 @@ func (d *desk) take(h *held) (verdict, *entryOf) {
 	switch {
 	case d.closed:
 		return shut, nil
-	case len(d.queue) == 0 && d.running < d.limit && d.gateOpen(h):
+	case d.running < d.limit && d.gateOpen(h) && !d.waits(h.call.Address.Run):
 		d.calls[h.key] = h
 		d.launch(h)
 	case len(d.queue) >= d.queueLimit:
@@ -93,6 +94,11 @@ func (d *desk) take(h *held) (verdict, *entryOf) {
 		d.queue = append(d.queue, h)
 	}
 	return taken, nil
+}
+
+// waits tells whether a call of a run is queued.
+func (d *desk) waits(run string) bool {
+	return slices.ContainsFunc(d.queue, func(h *held) bool { return h.call.Address.Run == run })
 }
 
 // gateOpen tells whether nothing that runs in h's run forbids it.

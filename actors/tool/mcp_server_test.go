@@ -176,7 +176,8 @@ func (s *testServer) call(m rpc) {
 	case "slow":
 		time.Sleep(400 * time.Millisecond)
 		s.reply(m, text("late"))
-	case "never":
+	case "never": // but for a word that it has begun
+		s.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, m.Params.Meta.Token)
 	case "progress":
 		for i := 1; i <= 3; i++ {
 			s.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3,"message":"step %d"}}`, m.Params.Meta.Token, i, i)

@@ -156,12 +156,11 @@ func TestSpec_M7_Case64_ATimeoutDoesNotPoisonTheSession(t *testing.T) {
 func TestSpec_M7_Case65_ADeadChildFailsItsCallsAtOnceAndComesBack(t *testing.T) {
 	s := connected(t, serverConfig("good"))
 	var wg sync.WaitGroup
-	fails := make([]*schemas.CallError, 4)
+	fails := make([]error, 4)
 	running := make(chan struct{}, len(fails))
 	for i := range fails {
 		wg.Go(func() {
-			running <- struct{}{}
-			_, fails[i] = through(t, s, "never", `{}`)
+			_, fails[i] = s.Call(soon(t), callOf("never", "1", "{}"), func(float64, float64, string) { running <- struct{}{} })
 		})
 	}
 	for range fails {
@@ -176,7 +175,8 @@ func TestSpec_M7_Case65_ADeadChildFailsItsCallsAtOnceAndComesBack(t *testing.T) 
 		t.Errorf("took %v", took)
 	}
 	for _, err := range fails {
-		if err == nil || err.Code != schemas.CallToolError {
+		var ce *schemas.CallError
+		if !errors.As(err, &ce) || ce.Code != schemas.CallToolError || ce.Effect != schemas.Unknown {
 			t.Errorf("%+v", err)
 		}
 	}
@@ -382,10 +382,9 @@ func TestSpec_M7_CloseEndsCallsInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := make(chan error, 1)
-	begun := make(chan struct{})
+	begun := make(chan struct{}, 1)
 	go func() {
-		close(begun)
-		_, err := s.Call(context.Background(), callOf("never", "1", "{}"), nil)
+		_, err := s.Call(context.Background(), callOf("never", "1", "{}"), func(float64, float64, string) { begun <- struct{}{} })
 		failed <- err
 	}()
 	<-begun
