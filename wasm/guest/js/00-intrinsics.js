@@ -16,7 +16,8 @@
 const global = globalThis;
 const { apply, construct, ownKeys } = Reflect;
 const {
-  create, defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, keys, setPrototypeOf,
+  create, defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, keys, preventExtensions,
+  setPrototypeOf,
 } = Object;
 const { isArray } = Array;
 const { isRawJSON, parse: parseJSON, stringify } = JSON;
@@ -98,7 +99,6 @@ const promiseThen = uncurry(Promise.prototype.then);
 
 const ArrayPrototype = Array.prototype;
 const ObjectPrototype = Object.prototype;
-const PromisePrototype = Promise.prototype;
 
 // list() is an array without a prototype: indexed writes to it always make own elements.
 const list = () => setPrototypeOf([], null);

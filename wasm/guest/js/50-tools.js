@@ -4,23 +4,17 @@ const handles = new NativeMap(); // ref → handle of a native or client tool
 let allHandles;
 
 // makeHandle returns the function that calls a tool. Nothing of it asks the host but calling it and describe(). Images
-// hold hundreds of these: a handle is two functions and its fields, and what it is follows from its prototype.
+// hold hundreds of these. So a handle is two functions and its fields, and what it is follows from its prototype, which it
+// has from callTool. Fields are born constant: a later change would give each handle a layout of its own in the engine.
 function makeHandle(tool) {
-  const ref = tool.ref;
-  const handle = partial(callTool, undefined, ref, tool.callableName);
-  setPrototypeOf(handle, HandlePrototype);
+  const handle = partial(callTool, undefined, tool.ref, tool.callableName);
   rename(handle, tool.callableName);
-  // Plain assignments, for speed: at worst they run setters that the program put on Function.prototype.
-  handle.callableName = tool.callableName;
-  handle.toolName = tool.toolName;
-  if (hasOwn(tool, "label")) handle.label = tool.label;
-  if (hasOwn(tool, "description")) handle.description = tool.description;
-  handle.source = tool.source;
-  if (hasOwn(tool, "apiPath")) handle.apiPath = tool.apiPath;
-  if (hasOwn(tool, "input")) handle.input = tool.input;
-  if (hasOwn(tool, "output")) handle.output = tool.output;
-  handle.describe = partial(describeTool, undefined, ref);
-  return freeze(handle);
+  for (let i = 0; i < RECORD_FIELDS.length; i++) {
+    const field = RECORD_FIELDS[i];
+    if (hasOwn(tool, field)) constant(handle, field, tool[field], true);
+  }
+  constant(handle, "describe", partial(describeTool, undefined, tool.ref), true);
+  return preventExtensions(handle);
 }
 
 const HandlePrototype = create(Function.prototype);
@@ -95,6 +89,8 @@ function notAnObject(value) {
     default: return "";
   }
 }
+
+setPrototypeOf(callTool, HandlePrototype);
 
 function describeTool(ref) {
   return request("describe", '{"ref":' + ref + "}");

@@ -146,8 +146,13 @@ function guarded(name, fn) {
   };
 }
 
-// controller is called once in the life of an image. It returns the functions of the host's side; see the guest ABI in
-// the package documentation.
+// controller is called once in the life of an image, with the host function and the JSON text of the admitted catalog:
+//
+//   {"tools": [{"ref", "callableName", "toolName", "label"?, "description", "source", "input"?, "output"?, "apiPath"?}],
+//    "mcp": [{"identifier", "serverName", "tools": [{"ref", "identifier", "toolName"}]}]}
+//
+// It returns the functions of the host's side. Each but check and describeError is followed by running all jobs; the
+// settles of one resume come together, in the order in which the answers arrived.
 function controller(theHost, installText) {
   host = hostFunction = theHost;
   installCatalog(parseJSON(installText));

@@ -111,7 +111,7 @@ test("C7 handles: callable, own fields, serialisable, read-only", async () => {
     const h = edit_file;
     h.description = 1; delete h.source; h.extra = 1; globalThis.edit_file = 2;
     return [typeof h, h.length, h.name, Object.keys(h), JSON.stringify(h), h.toJSON(), { h }, h, String(h).includes("native code"),
-      Object.isFrozen(h), typeof edit_file, "toJSON" in h, h instanceof Function, "prototype" in h]`, { install: { tools: [rich] } });
+      !Object.isExtensible(h), typeof edit_file, "toJSON" in h, h instanceof Function, "prototype" in h]`, { install: { tools: [rich] } });
   const record = {
     callableName: "edit_file", toolName: "edit-file", label: "Edit", description: "The tool edit_file.", source: "openclaw",
     apiPath: "tools/edit_file.d.ts", input: "{ path: string }", output: "string",
