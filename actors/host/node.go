@@ -121,6 +121,14 @@ func (n *Node) Ready(ctx context.Context) error {
 	return n.host.directory.wait(ctx, n.executor.Offers())
 }
 
+// Problems says which of the configured tools and servers are missing, and why.
+func (n *Node) Problems() []string {
+	if n.executor == nil {
+		return nil
+	}
+	return n.executor.Problems()
+}
+
 // Client speaks to hosts on the node's bus.
 func (n *Node) Client() *bus.Client { return bus.NewClient(n.conn) }
 

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codecell/codecell/actors/host"
+	"github.com/codecell/codecell/actors/tool"
+	"github.com/codecell/codecell/schemas"
+)
+
+func (a *app) executorCommand() *cobra.Command {
+	var only []string
+	drain := drainTimeout
+	cmd := &cobra.Command{
+		Use:   "executor",
+		Short: "Run tools in a process of their own, on a shared bus",
+		Long: `Offers the configured tools (the core tools of the workspace and the MCP servers) on a bus. Start as many as you
+like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM lets running calls end.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			config, err := a.config()
+			if err != nil {
+				return err
+			}
+			if err := restrict(config, only); err != nil {
+				return err
+			}
+			l, err := a.dial(ctx)
+			if l == nil && err == nil && !config.Bus.Embedded() {
+				l, err = a.dialConfig(ctx, config)
+			}
+			if err != nil {
+				return err
+			}
+			if l == nil {
+				return errors.New("an executor needs a running bus: give --bus or CODECELL_BUS the URL that `codecell up --listen 127.0.0.1:4222` prints, or set bus.urls")
+			}
+			defer l.close()
+			providers, err := host.Providers(config, a.log())
+			if err != nil {
+				return err
+			}
+			if len(providers) == 0 {
+				return errors.New("there are no tools to run: configure mcpServers or workspace.root")
+			}
+			executor, err := tool.Start(ctx, l.conn, tool.Options{Providers: providers, Pipeline: host.Pipeline(config), Logger: a.log()})
+			if err != nil {
+				for _, p := range providers {
+					_ = p.Close(ctx)
+				}
+				return err
+			}
+			ready, cancel := context.WithTimeout(ctx, readyTimeout)
+			_ = executor.Ready(ready) // a slow server is a problem, not the end
+			cancel()
+			if ctx.Err() == nil {
+				a.executorReady(executor)
+			}
+			<-ctx.Done()
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+			defer cancel()
+			if err := executor.Close(late); err != nil {
+				a.log().Warn("the end was not orderly", "error", err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringSliceVar(&only, "only", nil, "offer these only: names of mcpServers, or core")
+	cmd.Flags().DurationVar(&drain, "drain-timeout", drainTimeout, "how long running calls may take to end")
+	return cmd
+}
+
+// restrict leaves the named parts of a configuration.
+func restrict(config *schemas.Config, only []string) error {
+	if len(only) == 0 {
+		return nil
+	}
+	for _, name := range only {
+		if _, ok := config.MCPServers[name]; !ok && name != "core" {
+			return fmt.Errorf("--only %s: there is no such server in mcpServers (core stands for the core tools)", name)
+		}
+	}
+	for name := range config.MCPServers {
+		if !slices.Contains(only, name) {
+			delete(config.MCPServers, name)
+		}
+	}
+	if !slices.Contains(only, "core") {
+		config.Workspace.Root = ""
+	}
+	return nil
+}
+
+func (a *app) executorReady(e *tool.Executor) {
+	for _, problem := range e.Problems() {
+		fmt.Fprintln(a.err, "codecell: warning: "+printable(problem))
+	}
+	tools := 0
+	var owners []string
+	for _, o := range e.Offers() {
+		tools += len(o.Tools)
+		owners = append(owners, o.Owner)
+	}
+	if a.json {
+		a.printJSON(map[string]any{"ready": true, "executor": e.ID(), "tools": tools, "owners": owners})
+		return
+	}
+	fmt.Fprintf(a.out, "ready: executor %s, %d tools of %s\n", e.ID(), tools, strings.Join(owners, ", "))
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/schemas"
+)
+
+func (a *app) tailCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "tail [NOUN[.KIND]]...",
+		Short: "Show what happens, as it happens",
+		Long: `Shows the facts that hosts and executors publish, one a line, until it is interrupted. Without arguments all of them;
+else those of some nouns (run, cell, call, slot, host, executor) or kinds (cell.ended).`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			l, err := a.mustDial(ctx)
+			if err != nil {
+				return err
+			}
+			defer l.close()
+			filters := make([]string, 0, len(args))
+			for _, arg := range args {
+				filter, err := feedFilter(arg)
+				if err != nil {
+					return err
+				}
+				filters = append(filters, filter)
+			}
+			events, err := l.client().Watch(ctx, filters...)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(a.err, "listening; Ctrl-C ends")
+			var dropped uint64
+			for e := range events {
+				if e.Dropped > dropped {
+					a.note(a.style(yellow, fmt.Sprintf("%d facts were lost: this terminal is too slow", e.Dropped-dropped)))
+					dropped = e.Dropped
+				}
+				a.printEvent(&e)
+			}
+			if ctx.Err() == nil {
+				return errors.New("the connection to the bus was closed")
+			}
+			return nil
+		},
+	}
+}
+
+// feedFilter turns "cell" or "cell.ended" into a subject pattern.
+func feedFilter(arg string) (string, error) {
+	tokens := strings.Split(arg, ".")
+	known := false
+	for _, row := range bus.Rows() {
+		if rest, ok := strings.CutPrefix(row.Verb, "feed."); ok {
+			known = known || rest == arg || strings.HasPrefix(rest, arg+".")
+		}
+	}
+	if !known {
+		return "", fmt.Errorf("%q is no kind of fact: give a noun (run, cell, call, slot, host, executor) or a noun and a kind (cell.ended)", arg)
+	}
+	return bus.Facts(tokens...), nil
+}
+
+func (a *app) printEvent(e *bus.Event) {
+	kind := factKind(e.Subject)
+	if a.json {
+		if e.Err != nil {
+			a.printJSON(map[string]any{"kind": kind, "error": e.Err.Error()})
+			return
+		}
+		a.printJSON(map[string]any{"kind": kind, "fact": e.Fact})
+		return
+	}
+	if e.Err != nil {
+		fmt.Fprintf(a.out, "%s %s\n", kind, a.style(red, printable(e.Err.Error())))
+		return
+	}
+	at, words := factText(e.Fact)
+	fmt.Fprintf(a.out, "%s  %-16s %s\n", a.style(dim, time.Unix(0, at).Format("15:04:05.000")), kind, printable(words))
+}
+
+// factKind is the noun and the kind of a feed subject.
+func factKind(subject string) string {
+	tokens := strings.Split(strings.TrimPrefix(subject, bus.Prefix), ".")
+	if len(tokens) < 3 {
+		return subject
+	}
+	return tokens[1] + "." + tokens[2]
+}
+
+// factText says what a fact is about, in a line.
+func factText(fact any) (at int64, words string) {
+	switch f := fact.(type) {
+	case *schemas.RunOpened:
+		return f.At, fmt.Sprintf("%s agent %s session %s", f.Run, f.Identity.Agent, f.Identity.SessionKey)
+	case *schemas.RunClosed:
+		return f.At, fmt.Sprintf("%s: %s", f.Run, f.Reason)
+	case *schemas.CellStarted:
+		return f.At, fmt.Sprintf("%s %q", short(f.Address.Cell), f.Title)
+	case *schemas.CellParked:
+		return f.At, fmt.Sprintf("%s %s, %d pending, snapshot of %d KiB", short(f.Address.Cell), f.Reason, f.Pending, (f.SnapshotBytes+1023)>>10)
+	case *schemas.CellResumed:
+		return f.At, short(f.Address.Cell)
+	case *schemas.CellEnded:
+		return f.At, fmt.Sprintf("%s %s after %s, %d calls", short(f.Address.Cell), ending(f), micros(f.DurationUs), f.Calls)
+	case *schemas.CallSent:
+		return f.At, fmt.Sprintf("%s#%s %s.%s", short(f.Address.Cell), f.Call, f.Owner, f.Tool)
+	case *schemas.CallStarted:
+		return f.At, fmt.Sprintf("%s#%s by %s", short(f.Address.Cell), f.Call, f.Executor)
+	case *schemas.CallEnded:
+		return f.At, fmt.Sprintf("%s#%s %s in %s", short(f.Address.Cell), f.Call, f.Outcome, micros(f.DurationUs))
+	case *schemas.SlotTaken:
+		return f.At, fmt.Sprintf("%s, %d held", short(f.Cell), f.Held)
+	case *schemas.SlotFreed:
+		return f.At, fmt.Sprintf("%s, %d held", short(f.Cell), f.Held)
+	case *schemas.HostStarted:
+		return f.At, fmt.Sprintf("%s version %s, %d slots", f.Host, f.Version, f.Slots)
+	case *schemas.HostStopped:
+		return f.At, fmt.Sprintf("%s: %s, %d facts dropped", f.Host, f.Reason, f.Dropped)
+	case *schemas.ExecutorJoined:
+		return f.At, fmt.Sprintf("%s %s, %d tools", f.Executor, f.Owner, f.Tools)
+	case *schemas.ExecutorLeft:
+		return f.At, fmt.Sprintf("%s %s: %s", f.Executor, f.Owner, f.Reason)
+	case *schemas.ExecutorTrouble:
+		return f.At, fmt.Sprintf("%s %s: %s", f.Executor, f.Owner, f.Problem)
+	}
+	return 0, fmt.Sprintf("%+v", fact)
+}
+
+func ending(f *schemas.CellEnded) string {
+	if f.Code == "" {
+		return string(f.Status)
+	}
+	return string(f.Status) + " (" + string(f.Code) + ")"
+}
+
+// short is enough of a runId to tell cells apart in a timeline.
+func short(cell string) string {
+	if i := strings.IndexByte(cell, '-'); i >= 0 && len(cell) > i+7 {
+		return cell[i+1 : i+7]
+	}
+	return cell
+}
+
+func micros(us int64) string { return (time.Duration(us) * time.Microsecond).Round(10 * time.Microsecond).String() }
