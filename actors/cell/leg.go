@@ -14,8 +14,9 @@ import (
 	"github.com/codecell/codecell/wasm"
 )
 
-// guest is a cell's continuation: nothing yet, a live guest, or a snapshot. Its run and park are
-// called on a goroutine of their own, one at a time; nothing else touches package wasm.
+// guest is a cell's continuation: nothing yet, a live guest, or a snapshot. Legs and parks are jobs on
+// a goroutine of its own, one at a time, and nothing else touches package wasm. The actor and the
+// goroutine take turns: a job begins with run or freeze, and ends with the call of done.
 type guest struct {
 	engine *wasm.Engine
 	image  *wasm.Image
@@ -25,6 +26,7 @@ type guest struct {
 	port   Port
 	log    *slog.Logger
 
+	jobs      chan func() // of the live guest's goroutine
 	live      *wasm.Guest
 	snapshot  []byte
 	started   bool
@@ -54,13 +56,13 @@ func (g *guest) run(answers []Settlement, deadline time.Time, done func(LegDone)
 	g.mu.Lock()
 	g.busy, g.cancel = true, cancel
 	g.mu.Unlock()
-	go func() {
-		defer cancel()
+	g.do(func() {
 		e := g.leg(ctx, answers)
+		cancel()
 		g.rest()
 		e.At = time.Now()
 		done(e)
-	}()
+	})
 }
 
 // freeze parks the live guest on its goroutine; done is called with a Parked or ParkFailed.
@@ -68,11 +70,25 @@ func (g *guest) freeze(done func(Event)) {
 	g.mu.Lock()
 	g.busy = true
 	g.mu.Unlock()
-	go func() {
+	g.do(func() {
 		e := g.parkNow()
 		g.rest()
 		done(e)
-	}()
+	})
+}
+
+// do does a job on the guest's goroutine, which lives as long as the guest does: its stack has grown to
+// what the engine needs.
+func (g *guest) do(job func()) {
+	if g.jobs == nil {
+		g.jobs = make(chan func(), 1) // there is one job at a time: sending never blocks
+		go func(jobs <-chan func()) {
+			for job := range jobs {
+				job()
+			}
+		}(g.jobs)
+	}
+	g.jobs <- job
 }
 
 // rest ends a goroutine's use of the guest.
@@ -105,9 +121,13 @@ func (g *guest) abandon() {
 	}
 }
 
-// drop gives up the live guest and the snapshot. No goroutine uses them.
+// drop gives up the live guest, its goroutine, and the snapshot. Nothing else uses them.
 func (g *guest) drop() {
 	g.snapshot = nil
+	if g.jobs != nil {
+		close(g.jobs)
+		g.jobs = nil
+	}
 	if g.live != nil {
 		if err := g.live.Close(); err != nil {
 			g.log.Error("closing a guest", "error", err)
