@@ -168,7 +168,7 @@ func (e *Engine) Close() error {
 	guests := slices.Collect(maps.Keys(e.guests))
 	e.mu.Unlock()
 	for _, g := range guests {
-		g.env.stop.request(stopClosed)
+		g.env.stop.closed.Store(true)
 	}
 	for _, g := range guests {
 		_ = g.Close()

@@ -67,41 +67,52 @@ func envOf(ctx context.Context) *env {
 	return e
 }
 
-// stopCause says why a leg must end.
-type stopCause int32
-
-const (
-	stopNone stopCause = iota
-	stopContext
-	stopClosed
-)
-
 // stopper is how a running machine is told to stop.
 type stopper struct {
-	cause    atomic.Int32
-	deadline time.Time // of the running leg; zero if it has none
+	closed atomic.Bool // the guest or the engine is being closed: for good
+	leg    *legStop    // of the running leg; set by the goroutine that runs it
 }
 
-func (s *stopper) request(c stopCause) { s.cause.CompareAndSwap(int32(stopNone), int32(c)) }
+// legStop belongs to one leg: the end of a leg's context, noticed late, must not stop the next one.
+type legStop struct {
+	ended    atomic.Bool
+	deadline time.Time // zero if there is none
+}
 
 // requested is asked at every refuelling. It reads the clock itself, because the timer behind a context's end may be late
 // on a busy machine.
 func (s *stopper) requested() bool {
-	if s.cause.Load() != int32(stopNone) {
+	if s.closed.Load() {
 		return true
 	}
-	if !s.deadline.IsZero() && !time.Now().Before(s.deadline) {
-		s.request(stopContext)
-		return true
+	if s.leg == nil {
+		return false
 	}
-	return false
+	if !s.leg.ended.Load() && !s.leg.deadline.IsZero() && !time.Now().Before(s.leg.deadline) {
+		s.leg.ended.Store(true)
+	}
+	return s.leg.ended.Load()
+}
+
+// reason is the error that a requested stop stands for, or nil if none was requested.
+func (s *stopper) reason(ctx context.Context) error {
+	switch {
+	case s.closed.Load():
+		return ErrClosed
+	case s.leg == nil || !s.leg.ended.Load():
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return context.DeadlineExceeded // our clock was ahead of the context's timer
 }
 
 // watch makes the end of ctx stop the machine, until the returned function is called.
-func (s *stopper) watch(ctx context.Context) (unwatch func()) {
-	s.deadline, _ = ctx.Deadline()
-	cancel := context.AfterFunc(ctx, func() { s.request(stopContext) })
-	return func() { cancel() }
+func (s *stopper) watch(ctx context.Context) (unwatch func() bool) {
+	leg := &legStop{}
+	leg.deadline, _ = ctx.Deadline()
+	s.leg = leg
+	return context.AfterFunc(ctx, func() { leg.ended.Store(true) })
 }
 
 // fillRandom writes the next numbers of a splitmix64 sequence.

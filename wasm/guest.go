@@ -117,8 +117,8 @@ var errStarted = errors.New("guest: its program was started already")
 // Start compiles the program and runs it until nothing is left to do without the host. Call it once.
 //
 // A syntax error is the leg's Err with code invalid_input. The returned error says that the leg didn't end by itself; it
-// matches ErrInterrupted, ErrTrap, ErrMemory, ErrClosed, ErrPoisoned or ErrController, and the leg then holds the output
-// that came before.
+// matches ErrInterrupted, ErrTrap, ErrMemory, ErrClosed, ErrPoisoned or ErrController, and the leg then holds only the
+// output that came before, and the main program's end if that came before too.
 func (g *Guest) Start(ctx context.Context, source string) (Leg, error) {
 	return g.run(ctx, func() error {
 		if g.state.started {
@@ -158,9 +158,10 @@ func (g *Guest) Check(ctx context.Context, source string) (*GuestError, error) {
 	return parseGuestError(text), nil
 }
 
-// Close frees the guest. A running leg is stopped first (its error matches ErrClosed). Closing twice is fine.
+// Close frees the guest. A running leg is stopped first (its error matches ErrClosed), so Close must not be called from
+// Env.Sync or Env.Clock. Closing twice is fine.
 func (g *Guest) Close() error {
-	g.env.stop.request(stopClosed)
+	g.env.stop.closed.Store(true)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {

@@ -120,6 +120,7 @@ func TestCancelledRequests(t *testing.T) {
 func TestSpec_S7_OverflowDispatchesNothing(t *testing.T) {
 	limits := testLimits()
 	limits.Requests = 10
+	limits.RequestBytes = 5000
 	img := newImage(t, shared)
 	for name, tc := range map[string]struct {
 		source   string
@@ -129,8 +130,8 @@ func TestSpec_S7_OverflowDispatchesNothing(t *testing.T) {
 		"eleven":           {"for (let i=0;i<11;i++) call({}).catch(() => {}); return 1", true},
 		"caught":           {"try { for (let i=0;i<11;i++) later() } catch (e) { return e.name }", true},
 		"cancelled ones":   {"for (let i=0;i<1000;i++) cancel(later()); return 1", false},
-		"large payloads":   {"for (let i=0;i<9;i++) await call('x'.repeat(8e6)).catch(() => {})", false},
-		"too much at once": {"for (let i=0;i<9;i++) call('x'.repeat(8e6)).catch(() => {})", true},
+		"large payloads":   {"for (let i=0;i<9;i++) await call('x'.repeat(1e3)).catch(() => {})", false},
+		"too much at once": {"for (let i=0;i<9;i++) call('x'.repeat(1e3)).catch(() => {})", true},
 	} {
 		g := acquire(t, img, limits, Env{})
 		leg, err := g.Start(t.Context(), tc.source)
@@ -323,6 +324,35 @@ func TestSpec_L1_InterruptionsAreToldApart(t *testing.T) {
 	}
 	if v := value(t, start(t, g, "return 1")); v != "1" {
 		t.Error("a leg that never began harmed the guest")
+	}
+}
+
+// The end of a leg's context, if it comes when the leg is over, must not stop the next one.
+func TestEachLegHasItsOwnDeadline(t *testing.T) {
+	g := newGuest(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	leg, err := g.Start(ctx, "for (;;) await call({})")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	for range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel() // before, within or after the leg
+		next, err := g.Resume(t.Context(), []Answer{{ID: leg.Requests[0].ID, OK: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leg = next
+		if _, err := g.Resume(ctx, nil); err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if errors.Is(g.poisoned, ErrInterrupted) { // it was stopped within
+				return
+			}
+		}
+		<-ctx.Done()
 	}
 }
 

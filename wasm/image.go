@@ -185,6 +185,9 @@ func (e *Engine) NewImage(ctx context.Context, installText []byte) (*Image, erro
 	img := &Image{engine: e, id: e.imageID(installText)}
 	var buildErr error
 	if err := guard(func() { buildErr = img.build(ctx, v, installText) }); err != nil {
+		if reason := v.stop.reason(ctx); reason != nil {
+			return nil, fmt.Errorf("%w: installing the catalog: %w", ErrInterrupted, reason)
+		}
 		return nil, fmt.Errorf("%w: installing the catalog: %w", ErrController, err)
 	}
 	if buildErr != nil {
@@ -204,8 +207,7 @@ func (e *Engine) imageID(installText []byte) (id [sha256.Size]byte) {
 func (img *Image) build(ctx context.Context, v *env, installText []byte) error {
 	base := img.engine.base
 	m := v.machine
-	stop := v.stop.watch(ctx)
-	defer stop()
+	defer v.stop.watch(ctx)()
 	if err := m.resize(uint32(len(base.memory))); err != nil {
 		return err
 	}

@@ -78,7 +78,11 @@ type machine struct {
 }
 
 func newMachine(ctx context.Context, rt wazero.Runtime, code wazero.CompiledModule, limit uint64) (*machine, error) {
-	m := &machine{linear: &linearMemory{}}
+	return newMachineWith(ctx, rt, code, &linearMemory{}, limit)
+}
+
+func newMachineWith(ctx context.Context, rt wazero.Runtime, code wazero.CompiledModule, linear *linearMemory, limit uint64) (*machine, error) {
+	m := &machine{linear: linear}
 	m.linear.limit.Store(limit)
 	ctx = experimental.WithMemoryAllocator(ctx, m.linear)
 	mod, err := rt.InstantiateModule(ctx, code, wazero.NewModuleConfig().WithName("").WithStartFunctions())

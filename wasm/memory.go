@@ -26,7 +26,9 @@ type mapping interface {
 
 // Allocate implements experimental.MemoryAllocator. Each linearMemory allocates itself, once.
 func (l *linearMemory) Allocate(_, most uint64) experimental.LinearMemory {
-	l.mapping = newMapping(most)
+	if l.mapping == nil {
+		l.mapping = newMapping(most)
+	}
 	return l
 }
 

@@ -18,8 +18,7 @@ func (g *Guest) run(ctx context.Context, begin func() error) (Leg, error) {
 	if err := ctx.Err(); err != nil {
 		return Leg{}, fmt.Errorf("%w before it ran: %w", ErrInterrupted, err)
 	}
-	unwatch := g.env.stop.watch(ctx)
-	defer unwatch()
+	defer g.env.stop.watch(ctx)()
 	g.leg = &legBuffer{}
 	var err error
 	trap := guard(func() {
@@ -39,6 +38,7 @@ func (g *Guest) run(ctx context.Context, begin func() error) (Leg, error) {
 	}
 	if err = g.explain(ctx, trap, err); err != nil {
 		g.poisoned = err
+		leg.Requests, leg.Cancelled, leg.Unhandled = nil, nil, nil
 	} else if leg.Overflow {
 		g.poisoned = errors.New("too many requests")
 	}
@@ -83,15 +83,8 @@ func (g *Guest) explain(ctx context.Context, trap, err error) error {
 	if trap == nil && err == nil {
 		return nil
 	}
-	switch stopCause(g.env.stop.cause.Load()) {
-	case stopClosed:
-		return fmt.Errorf("%w: %w", ErrInterrupted, ErrClosed)
-	case stopContext:
-		cause := ctx.Err()
-		if cause == nil { // our clock was ahead of the context's timer
-			cause = context.DeadlineExceeded
-		}
-		return fmt.Errorf("%w: %w", ErrInterrupted, cause)
+	if reason := g.env.stop.reason(ctx); reason != nil {
+		return fmt.Errorf("%w: %w", ErrInterrupted, reason)
 	}
 	if trap == nil {
 		return err
