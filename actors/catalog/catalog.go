@@ -88,7 +88,6 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 	if options.SearchDefault < 1 {
 		options.SearchDefault = defaults.SearchDefault
 	}
-	options.SearchDefault = min(options.SearchDefault, options.SearchMax)
 
 	entries, problems := admit(tools)
 	c := &Catalog{options: options, entries: entries}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -261,6 +262,38 @@ func TestSpec_C4_NamesAreDistinctAndSafe(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestSpec_A5_VersionCoversWhatIsSeen(t *testing.T) {
+	version := func(tools []schemas.Tool, options Options) string {
+		c, _ := Build(tools, options)
+		return c.Version()
+	}
+	base := []schemas.Tool{native("p", "a"), mcp("m", "b")}
+	seen := map[string]string{"base": version(base, Options{})}
+	for name, change := range map[string]func(*schemas.Tool){
+		"name": func(t *schemas.Tool) { t.Name += "x" }, "description": describedAs("x"), "parameters": taking(`{"type":"object"}`),
+		"output": giving(`true`), "label": func(t *schemas.Tool) { t.Label = "x" },
+	} {
+		for i := range base {
+			tools := slices.Clone(base)
+			change(&tools[i])
+			seen[fmt.Sprintf("%s of %d", name, i)] = version(tools, Options{})
+		}
+	}
+	seen["server"] = version(base, Options{Servers: map[string]schemas.ServerInfo{"m": {Instructions: "x"}}})
+	seen["contract"] = version(base, Options{Contract: "2026-07"})
+	seen["features"] = version(base, Options{Features: Features{Store: true}})
+	seen["search"] = version(base, Options{SearchMax: 3})
+	if distinct := slices.Compact(slices.Sorted(maps.Values(seen))); len(distinct) != len(seen) {
+		t.Errorf("%d versions of %d catalogs: %v", len(distinct), len(seen), seen)
+	}
+	// What guests can't see doesn't matter: the same image serves both.
+	hidden := slices.Clone(base)
+	hidden[0].ReplaySafe = true
+	if version(hidden, Options{}) != seen["base"] {
+		t.Error("replay safety changes the version")
+	}
 }
 
 func TestSpec_C2_IDsNeverLeave(t *testing.T) {

@@ -34,6 +34,8 @@ func TestSpec_C7_InputHints(t *testing.T) {
 		{`{"properties":{"d":{"$ref":"https://example.com/x"},"e":{"$ref":"#/nowhere"},"f":false,"g":true}}`, `{ d?: unknown; e?: unknown; f?: never; g?: unknown }`},
 		{`{"properties":{"t":{"prefixItems":[{"type":"string"},{"type":"number"}]},"u":{"items":[{"type":"string"},{"enum":[1,2]}],"minItems":1}}}`, `{ t?: [string, number]; u?: [string, (1 | 2)?] }`},
 		{`{"properties":{"t":{"prefixItems":[{"type":"string"}],"items":{"type":"number"}}}}`, `{ t?: [string, ...number[]] }`},
+		{monsters()["recursive"], `{ children: unknown[]; v?: string }`},
+		{monsters()["self reference"], `Record<string, unknown>`},
 		{`{"type":"object","anyOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`, `{ a: string } | { b: string }`},
 	} {
 		c := build(t, native("p", "tool", taking(tt.schema)))
