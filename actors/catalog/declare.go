@@ -7,25 +7,36 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// Bounds of one declared type.
+// Bounds of one declared type, and of all types of one file.
 const (
 	declareDepth = 12
 	declareEnum  = 64
 	declareNodes = 5000
 	declareBytes = 256 << 10
+	fileNodes    = 400_000
+	fileBytes    = 4 << 20
 )
 
+// declarer declares the types of one file, within one budget: when that is used up, the rest
+// are unknown.
+type declarer struct{ nodes, bytes int }
+
+func newDeclarer() *declarer { return &declarer{nodes: fileNodes, bytes: fileBytes} }
+
 // declared gives a schema as a TypeScript type with doc comments, on as many lines as it takes.
-func declared(schema schemas.JSON, input bool) string {
+func (d *declarer) declared(schema schemas.JSON, input bool) string {
 	if len(schema) == 0 {
 		return anyRecord
 	}
+	nodes, bytes := min(declareNodes, d.nodes), min(declareBytes, d.bytes)
 	p := &printer{
 		input: input, pretty: true,
 		depth: declareDepth, enum: declareEnum, optional: -1,
-		nodes: declareNodes, bytes: declareBytes,
+		nodes: nodes, bytes: bytes,
 	}
 	text := p.print(parse(schema))
+	d.nodes -= nodes - p.nodes
+	d.bytes -= bytes - p.bytes
 	if input && text == unknown {
 		return anyRecord
 	}
@@ -48,11 +59,11 @@ func needsInput(schema schemas.JSON) bool {
 }
 
 // parameter gives the parameter list of a tool's function.
-func parameter(schema schemas.JSON) string {
+func (d *declarer) parameter(schema schemas.JSON) string {
 	if needsInput(schema) {
-		return "input: " + declared(schema, true)
+		return "input: " + d.declared(schema, true)
 	}
-	return "input?: " + declared(schema, true)
+	return "input?: " + d.declared(schema, true)
 }
 
 // declareGlobal is the file of one native or client tool.
@@ -63,11 +74,12 @@ func declareGlobal(e *Entry) string {
 		fmt.Fprintf(&b, "declare function %s(input?: unknown): Promise<unknown>;\n", e.CallableName)
 		return b.String()
 	}
+	d := newDeclarer()
 	result := unknown
 	if len(e.Output) > 0 {
-		result = declared(e.Output, false)
+		result = d.declared(e.Output, false)
 	}
-	fmt.Fprintf(&b, "declare function %s(%s): Promise<%s>;\n", e.CallableName, parameter(e.Parameters), result)
+	fmt.Fprintf(&b, "declare function %s(%s): Promise<%s>;\n", e.CallableName, d.parameter(e.Parameters), result)
 	return b.String()
 }
 
@@ -99,8 +111,9 @@ func declareServer(s *server) string {
 	b.WriteString("declare namespace MCP {\n")
 	fmt.Fprintf(&b, "  const %s: {\n    readonly $serverName: %s;\n", s.identifier, quoteJS(s.name))
 	b.WriteString("    $api(tool?: string, options?: { schema?: boolean }): unknown;\n")
+	d := newDeclarer()
 	for _, e := range s.tools {
-		b.WriteString(indent(indent(declareMember(e))))
+		b.WriteString(indent(indent(d.member(e))))
 		b.WriteByte('\n')
 	}
 	b.WriteString("  };\n}\n\n")
@@ -108,8 +121,8 @@ func declareServer(s *server) string {
 	return b.String()
 }
 
-// declareMember declares one MCP tool as a member of its server.
-func declareMember(e *Entry) string {
+// member declares one MCP tool as a member of its server.
+func (d *declarer) member(e *Entry) string {
 	var b strings.Builder
 	lines := commentLines(e.description(), untrustedDescription)
 	if e.Name != e.identifier {
@@ -118,9 +131,9 @@ func declareMember(e *Entry) string {
 	writeLines(&b, docComment(lines))
 	result := "McpResult"
 	if len(e.Output) > 0 {
-		result = "McpResult<" + declared(e.Output, false) + ">"
+		result = "McpResult<" + d.declared(e.Output, false) + ">"
 	}
-	fmt.Fprintf(&b, "%s(%s): Promise<%s>;", e.identifier, parameter(e.Parameters), result)
+	fmt.Fprintf(&b, "%s(%s): Promise<%s>;", e.identifier, d.parameter(e.Parameters), result)
 	return b.String()
 }
 

@@ -106,7 +106,7 @@ func describeMCP(s *server, tools []*Entry, scope string, withSchemas bool) mcpD
 	if scope == "server" {
 		d.Header = declareServer(s)
 	} else {
-		d.Header = declareMember(tools[0])
+		d.Header = newDeclarer().member(tools[0])
 	}
 	return d
 }

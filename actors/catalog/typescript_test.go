@@ -183,6 +183,29 @@ func TestSpec_M4_MonstersEndInValidText(t *testing.T) {
 	}
 }
 
+func TestSpec_M4_AFileIsBounded(t *testing.T) {
+	// A server of many tools that each expand to the limit of one.
+	schema := monsters()["doubling"]
+	var tools []schemas.Tool
+	for i := range 300 {
+		tools = append(tools, mcp("srv", fmt.Sprintf("tool_%d", i), taking(schema), giving(schema)))
+	}
+	c := build(t, tools...)
+	s := c.servers[0]
+	d := newDeclarer()
+	for _, e := range s.tools {
+		d.member(e)
+	}
+	if d.nodes > 0 || d.nodes < -declareNodes {
+		t.Errorf("%d nodes are left: the budget isn't what ends it", d.nodes)
+	}
+	file := read(t, c, "mcp/srv.d.ts")
+	if !strings.Contains(file, "tool299(input: "+anyRecord+"): Promise<McpResult<unknown>>;") {
+		t.Errorf("the last tool isn't declared in short:\n%s", file[len(file)-500:])
+	}
+	mustBeTypeScript(t, file)
+}
+
 // withoutComments takes the block comments out of TypeScript without comment signs in its strings.
 func withoutComments(source string) string {
 	var b strings.Builder
