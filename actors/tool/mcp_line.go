@@ -22,7 +22,8 @@ const endBytes = 1 << 10
 // reply that was too large.
 const codeOversize = -31999
 
-// lineReader splits a stream into lines, keeping no more than max bytes of one.
+// lineReader splits a stream into lines, keeping no more than max bytes of one, which must
+// be at least endBytes.
 type lineReader struct {
 	r   io.Reader
 	max int
@@ -43,8 +44,8 @@ func (l *lineReader) next() (line []byte, size int, err error) {
 		case size <= l.max:
 			line = append(line, part...)
 		case end == nil:
-			end = lastBytes(append(line, part...), endBytes)
-			line = bytes.Clone(line[:min(endBytes, len(line))]) // lets the rest go
+			whole := append(line, part...)
+			line, end = bytes.Clone(whole[:endBytes]), lastBytes(whole, endBytes)
 		default:
 			end = lastBytes(append(end, part...), endBytes)
 		}
