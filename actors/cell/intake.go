@@ -48,7 +48,7 @@ func takeCall(payload []byte) (Request, bool) {
 	number, args, found := bytes.Cut(rest, []byte(`,"args":`))
 	args, closed := bytes.CutSuffix(args, []byte("}"))
 	ref, err := strconv.ParseUint(string(number), 10, 31)
-	if !ok || !found || !closed || err != nil || !json.Valid(args) {
+	if !ok || !found || !closed || err != nil || len(number) > 1 && number[0] == '0' || !json.Valid(args) {
 		return Request{}, false
 	}
 	return Request{Kind: CallRequest, Ref: int(ref), Args: args}, true

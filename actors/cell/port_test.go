@@ -82,6 +82,9 @@ func (p *probe) Tool(ref int) string {
 }
 
 func (p *probe) Local(kind string, payload schemas.JSON) Local {
+	if strings.Contains(string(payload), "panic") {
+		panic("a look-up panics")
+	}
 	if kind == "search" {
 		return Local{Value: schemas.JSON(`[{"ref":0,"callableName":"echo","toolName":"echo","description":"d","source":"openclaw"}]`)}
 	}

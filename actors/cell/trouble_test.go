@@ -1,0 +1,158 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/codecell/codecell/actors/slot"
+	"github.com/codecell/codecell/schemas"
+	"github.com/codecell/codecell/wasm"
+)
+
+// E1: no guest, no fallback; and what can't be restored says where to look (W2).
+func TestSpec_E1_W2_GuestsThatCantBeMade(t *testing.T) {
+	engine, err := wasm.NewEngine(t.Context(), wasm.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := engine.NewImage(t.Context(), installText())
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := Spec{Source: "return 1", Image: image, Limits: limits(), Port: &probe{}}
+	g := newGuest(Deps{Engine: engine}, spec, discard)
+	for _, snapshot := range [][]byte{{}, []byte("nonsense")} {
+		g.snapshot = snapshot
+		end := g.leg(t.Context(), nil)
+		if end.Failure == nil || end.Failure.Code != schemas.InvalidInput || !strings.Contains(end.Failure.Text, "earlier results") {
+			t.Errorf("snapshot %q: %+v", snapshot, end.Failure)
+		}
+	}
+	if err := engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	end := newGuest(Deps{Engine: engine}, spec, discard).leg(t.Context(), nil)
+	if end.Failure == nil || end.Failure.Code != schemas.RuntimeUnavailable {
+		t.Errorf("without an engine: %+v", end.Failure)
+	}
+}
+
+// E1: the code follows from the kind of the error.
+func TestSpec_E1_CodesOfStoppedLegs(t *testing.T) {
+	g := &guest{log: discard, limits: wasm.Limits{MemoryBytes: 5}}
+	for _, c := range []struct {
+		err  error
+		want schemas.Code
+	}{
+		{errors.Join(wasm.ErrInterrupted, context.DeadlineExceeded), schemas.Timeout},
+		{errors.Join(wasm.ErrInterrupted, context.Canceled), schemas.Aborted},
+		{errors.Join(wasm.ErrInterrupted, wasm.ErrClosed), schemas.Aborted},
+		{wasm.ErrMemory, schemas.InternalError},
+		{wasm.ErrTrap, schemas.InternalError},
+		{wasm.ErrController, schemas.InternalError},
+		{wasm.ErrUnavailable, schemas.RuntimeUnavailable},
+		{errors.New("timeout exceeded: context deadline exceeded"), schemas.InternalError}, // the text doesn't count
+	} {
+		if f := g.explain(c.err); f.Code != c.want || f.Text == "" {
+			t.Errorf("%v: %+v, want %s", c.err, f, c.want)
+		}
+	}
+}
+
+// A memory bomb is the program's own failure, and the next cell is right.
+func TestSpec_E1_OutOfMemory(t *testing.T) {
+	b := newBed(t, slot.Options{})
+	tight := func(s *Spec) { s.Limits.MemoryBytes, s.Limits.Timeout = 4<<20, time.Minute }
+	r := <-b.exec(`text("a"); const a=[]; for(;;) a.push("x".repeat(100000)+a.length)`, tight).reply
+	failed(t, r, schemas.InternalError, "memory")
+	if output(r) != "a" {
+		t.Errorf("output %q", output(r))
+	}
+	completed(t, <-b.exec(`return 1+2`, tight).reply, `3`)
+	b.close()
+}
+
+// A panic on the guest's goroutine is ours: the cell fails, the process lives.
+func TestSpec_E1_PanicInALeg(t *testing.T) {
+	virtual(t, slot.Options{}, func(b *bed) {
+		p := b.exec(`text("a"); await catalog.search("panic")`)
+		r := <-p.reply
+		failed(b.t, r, schemas.InternalError, "internal error")
+		if output(r) != "a" {
+			b.t.Errorf("output %q", output(r))
+		}
+	})
+}
+
+// A supervisor that restarts a cell doesn't run its program again.
+func TestSpec_E1_NeverRestarted(t *testing.T) {
+	virtual(t, slot.Options{}, func(b *bed) {
+		p := &probe{bed: b, reply: make(chan *schemas.Result, 2)}
+		props := New(Deps{Engine: testEngine, Ledger: b.ledger, Logger: discard},
+			Spec{Source: "return 1", Image: testImage, Limits: limits(), Port: p, Reply: func(r *schemas.Result) { p.reply <- r }})
+		first := b.sys.Root.Spawn(props) // without a parent it stops by itself
+		completed(b.t, <-p.reply, `1`)
+		again := b.sys.Root.Spawn(props)
+		for _, pid := range []*actor.PID{first, again} {
+			_ = b.sys.Root.PoisonFuture(pid).Wait()
+		}
+		if len(p.reply) != 0 {
+			b.t.Errorf("it ran again: %s", show(<-p.reply))
+		}
+	})
+}
+
+// afterFirstLeg makes a machine whose program issued the requests in its first leg, which has ended.
+func afterFirstLeg(t *testing.T, requests ...Request) (*Machine, time.Time) {
+	t.Helper()
+	now := time.Unix(1000, 0)
+	m := NewMachine(MachineSpec{Limits: limits(), Tool: func(int) string { return "t" }})
+	for _, e := range []Event{Begin{At: now, Observer: &Observer{}}, WorkerGranted{At: now, Ticket: 1},
+		LegDone{At: now, Requests: requests}, SlotGranted{At: now}} {
+		m.Step(e)
+	}
+	return m, now
+}
+
+// G4: a timer that fires while a leg runs, and is cleared by that leg, never reaches the program.
+func TestSpec_G4_TimerClearedAfterItFired(t *testing.T) {
+	m, now := afterFirstLeg(t, Request{ID: "1", Kind: TimerRequest}, Request{ID: "2", Kind: CallRequest}, Request{ID: "3", Kind: CallRequest})
+	m.Step(Answer{At: now, ID: "2", State: schemas.AnswerDone}) // the leg runs
+	m.Step(TimerFired{At: now, Timer: Timer{Kind: RequestTimer, Request: "1"}})
+	m.Step(Answer{At: now, ID: "3", State: schemas.AnswerDone})
+	for _, e := range m.Step(LegDone{At: now, Cancelled: []string{"1"}}) {
+		if leg, ok := e.(RunLeg); ok && len(leg.Answers) == 1 && leg.Answers[0].ID == "3" {
+			return
+		}
+	}
+	t.Errorf("effects: %+v", m.out)
+}
+
+// W4: a pending list says how far each call came.
+func TestSpec_W4_PendingStates(t *testing.T) {
+	var requests []Request
+	for _, id := range []string{"1", "2", "3"} {
+		requests = append(requests, Request{ID: id, Kind: CallRequest})
+	}
+	now := time.Unix(1000, 0)
+	l := limits()
+	l.PendingCalls = 2
+	m := NewMachine(MachineSpec{Limits: l, Tool: func(int) string { return "t" }})
+	o := &Observer{}
+	var got *schemas.Result
+	for _, e := range []Event{Begin{At: now, Observer: o}, WorkerGranted{At: now, Ticket: 1}, LegDone{At: now, Requests: requests},
+		SlotGranted{At: now}, Answer{At: now, ID: "2", State: schemas.AnswerAccepted},
+		TimerFired{At: now, Timer: Timer{Kind: DeadlineTimer, Turn: 1}}, Parked{At: now}} {
+		for _, effect := range m.Step(e) {
+			if r, ok := effect.(Respond); ok {
+				got = r.Result
+			}
+		}
+	}
+	waiting(t, got, schemas.ReasonPendingTools, "t sent", "t started", "t queued")
+}
