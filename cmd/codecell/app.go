@@ -111,7 +111,7 @@ in a sandboxed cell, finds tools in a catalog, calls them in loops and in parall
 	root.AddCommand(
 		a.execCommand(), a.waitCommand(), a.cancelCommand(), a.toolsCommand(), a.searchCommand(),
 		a.tailCommand(), a.slotsCommand(), a.upCommand(), a.executorCommand(),
-		a.configCommand(),
+		a.mcpCommand(), a.configCommand(), a.benchCommand(),
 	)
 	return root
 }
