@@ -24,16 +24,16 @@ const (
 )
 
 // makeBuckets makes what the bus keeps, so that later connections find it in the right kind
-// of storage.
+// of storage. What a client has made already stays.
 func (c *Conn) makeBuckets(ctx context.Context, onDisk bool) error {
 	storage, size := jetstream.MemoryStorage, int64(valuesInMemory)
 	if onDisk {
 		storage, size = jetstream.FileStorage, valuesOnDisk
 	}
-	if _, err := c.js.CreateOrUpdateKeyValue(ctx, toolsConfig(storage)); err != nil {
+	if _, err := c.js.CreateKeyValue(ctx, toolsConfig(storage)); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
 		return fmt.Errorf("make bucket %s: %w", toolsBucket, err)
 	}
-	if _, err := c.js.CreateOrUpdateObjectStore(ctx, valuesConfig(storage, size)); err != nil {
+	if _, err := c.js.CreateObjectStore(ctx, valuesConfig(storage, size)); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
 		return fmt.Errorf("make bucket %s: %w", valuesBucket, err)
 	}
 	return nil

@@ -11,9 +11,10 @@ import (
 
 const (
 	// probeEvery is how often the owner of a long request is asked whether it lives, and
-	// probeTimeout how long it may take to say so.
+	// probeTimeout how long it may take to say so: only word
+	// that nobody listens means that it is gone, a slow host is asked again.
 	probeEvery   = 2 * time.Second
-	probeTimeout = 5 * time.Second
+	probeTimeout = 2 * time.Second
 	// quiet ends a gathering of all hosts: nobody has answered for so long.
 	quiet = 300 * time.Millisecond
 )
@@ -60,7 +61,17 @@ func (r *Run) Exec(ctx context.Context, exec schemas.Exec) (*schemas.Result, err
 
 // Describe gives the run's surface and catalog as they are now.
 func (r *Run) Describe(ctx context.Context) (*schemas.Described, error) {
-	rep, err := askHost[schemas.Described](ctx, r.client, r.Host, DescribeSubject(r.Host, r.ID), &schemas.Describe{})
+	return r.describe(ctx, &schemas.Describe{})
+}
+
+// Changed is Describe, but waits until the surface has another version than the known one. After
+// half a minute or so it returns without a change.
+func (r *Run) Changed(ctx context.Context, known string) (*schemas.Described, error) {
+	return r.describe(ctx, &schemas.Describe{Known: known})
+}
+
+func (r *Run) describe(ctx context.Context, ask *schemas.Describe) (*schemas.Described, error) {
+	rep, err := askHost[schemas.Described](ctx, r.client, r.Host, DescribeSubject(r.Host, r.ID), ask)
 	if err == nil && rep.Err != nil {
 		return nil, rep.Err
 	}

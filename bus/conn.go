@@ -22,7 +22,7 @@ const (
 	DefaultMaxValueBytes = 64 << 20
 	// dialTimeout bounds one attempt to connect.
 	dialTimeout = 5 * time.Second
-	// retryWait is the pause between attempts, when Options.Wait is set.
+	// retryWait is the pause between attempts to connect, or to connect again.
 	retryWait = 250 * time.Millisecond
 	// pendingMsgs and pendingBytes bound what one subscription may have waiting. Beyond it,
 	// messages are dropped and counted.
@@ -37,8 +37,8 @@ type Options struct {
 	// URLs of the servers: "nats://host:4222", "tls://…", "ws://…".
 	URLs []string
 	// Credentials is a NATS credentials file (JWT and seed), NKey a file with an nkey seed,
-	// Token a shared secret. At most one is needed.
-	Credentials, NKey, Token string
+	// Token a shared secret, User and Password an account of the server's own. One way is enough.
+	Credentials, NKey, Token, User, Password string
 	// TLSCA, TLSCert and TLSKey are PEM files: whom to trust, and who we are.
 	TLSCA, TLSCert, TLSKey string
 	// Name of this client, for monitoring.
@@ -117,7 +117,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 func explain(urls string, err error) error {
 	switch {
 	case errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired):
-		return fmt.Errorf("connect to the bus at %s: %w: check bus.credentials, bus.nkey or bus.token", urls, err)
+		return fmt.Errorf("connect to the bus at %s: %w: check bus.credentials, bus.token, or bus.user and bus.password", urls, err)
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
 		return fmt.Errorf("connect to the bus at %s: %w: check that a server runs there (`codecell up --listen`), the URL and the firewall", urls, err)
 	}
@@ -160,7 +160,7 @@ func connect(urls string, o Options, extra ...nats.Option) (*Conn, error) {
 	}
 	c := &Conn{log: o.Logger}
 	opts := append([]nats.Option{
-		nats.Name(o.Name), nats.Timeout(dialTimeout), nats.MaxReconnects(-1), nats.CustomInboxPrefix(o.InboxPrefix),
+		nats.Name(o.Name), nats.Timeout(dialTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(retryWait), nats.CustomInboxPrefix(o.InboxPrefix),
 		nats.ErrorHandler(c.asyncError), nats.ReconnectHandler(func(*nats.Conn) { c.onReconnect() }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
@@ -170,6 +170,9 @@ func connect(urls string, o Options, extra ...nats.Option) (*Conn, error) {
 	}, extra...)
 	if o.Token != "" {
 		opts = append(opts, nats.Token(o.Token))
+	}
+	if o.User != "" {
+		opts = append(opts, nats.UserInfo(o.User, o.Password))
 	}
 	nc, err := nats.Connect(urls, opts...)
 	if err != nil {

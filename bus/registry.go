@@ -18,8 +18,10 @@ const (
 	inlineBytes = 64 << 10
 	// objectRefresh is how often the object of a large registration is stored again.
 	objectRefresh = valueTTL / 3
-	// beatTimeout bounds one heartbeat.
-	beatTimeout = RegistrationTTL / 3
+	// beatTimeout bounds one heartbeat; one that fails is tried again after beatRetry. A server
+	// that has just started may swallow a request.
+	beatTimeout = 2 * time.Second
+	beatRetry   = time.Second
 	// registrationPrefix begins the objects of large registrations.
 	registrationPrefix = "r-"
 )
@@ -173,7 +175,10 @@ func (r *Registry) remove(ctx context.Context, key string) error {
 		return nil
 	}
 	o.end()
-	err := r.withBucket(ctx, func(kv jetstream.KeyValue) error { return kv.Delete(ctx, key) })
+	err := ErrDisconnected // then waiting for an answer is in vain
+	if r.c.nats.IsConnected() {
+		err = r.withBucket(ctx, func(kv jetstream.KeyValue) error { return kv.Delete(ctx, key) })
+	}
 	if o.object != "" {
 		r.c.values.remove(o.object)
 	}
@@ -214,31 +219,42 @@ func (r *Registry) beat(ctx context.Context) {
 	})
 	defer stop()
 	for {
+		var retry <-chan time.Time
+		if !r.beatOnce(ctx) {
+			retry = time.After(beatRetry)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-retry:
 		case <-again:
 		}
-		r.beatOnce(ctx)
 	}
 }
 
-func (r *Registry) beatOnce(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
-	defer cancel()
+// beatOnce says whether all registrations could be written.
+func (r *Registry) beatOnce(ctx context.Context) bool {
 	r.mu.Lock()
 	all := make(map[string]*own, len(r.own))
 	for k, o := range r.own {
 		all[k] = o
 	}
 	r.mu.Unlock()
+	done := true
 	for key, o := range all {
-		o.write.Lock()
-		err := r.write(ctx, key, o)
-		o.write.Unlock()
-		if err != nil && ctx.Err() == nil {
-			r.c.log.Warn("a heartbeat failed", "key", key, "error", err)
+		if err := r.refresh(ctx, key, o); err != nil && ctx.Err() == nil {
+			r.c.log.Warn("a heartbeat failed, trying again", "key", key, "error", err)
+			done = false
 		}
 	}
+	return done
+}
+
+func (r *Registry) refresh(ctx context.Context, key string, o *own) error {
+	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	defer cancel()
+	o.write.Lock()
+	defer o.write.Unlock()
+	return r.write(ctx, key, o)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,7 +80,8 @@ func (v *View) begin(ctx, watching context.Context) (jetstream.KeyWatcher, error
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]*seen{}
+	found, heard := map[string]*seen{}, map[string]bool{}
+	var missing map[string]bool // nil until the first state has come
 	for {
 		select {
 		case <-ctx.Done():
@@ -89,15 +91,43 @@ func (v *View) begin(ctx, watching context.Context) (jetstream.KeyWatcher, error
 			if !ok {
 				return nil, errors.New("the watch ended")
 			}
-			if e == nil {
-				v.mu.Lock()
-				v.seen = found
-				v.mu.Unlock()
-				return w, nil
+			if e != nil {
+				v.take(ctx, found, e)
+				heard[e.Key()] = true
+				delete(missing, e.Key())
+			} else if missing, err = v.r.missing(ctx, heard); err != nil {
+				_ = w.Stop()
+				return nil, err
 			}
-			v.take(ctx, found, e)
+		}
+		if missing != nil && len(missing) == 0 {
+			v.mu.Lock()
+			v.seen = found
+			v.mu.Unlock()
+			return w, nil
 		}
 	}
+}
+
+// missing gives the keys in the bucket that a new watch hasn't heard of. An entry that is
+// written while the watch starts isn't in its first state but comes right after it.
+func (r *Registry) missing(ctx context.Context, heard map[string]bool) (map[string]bool, error) {
+	const prefix = "$KV." + toolsBucket + "."
+	s, err := r.c.js.Stream(ctx, "KV_"+toolsBucket)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
+	if err != nil {
+		return nil, err
+	}
+	missing := map[string]bool{}
+	for subject := range info.State.Subjects {
+		if key := strings.TrimPrefix(subject, prefix); !heard[key] {
+			missing[key] = true
+		}
+	}
+	return missing, nil
 }
 
 // take applies one update and says whether it changed anything.
@@ -159,7 +189,10 @@ func (v *View) run(ctx context.Context, w jetstream.KeyWatcher) {
 		before := v.All()
 		for ctx.Err() == nil {
 			var err error
-			if w, err = v.begin(ctx, ctx); err == nil {
+			attempt, cancel := context.WithTimeout(ctx, beatTimeout)
+			w, err = v.begin(attempt, ctx)
+			cancel()
+			if err == nil {
 				break
 			}
 			v.r.c.log.Warn("the registry can't be watched, trying again", "error", err)

@@ -127,6 +127,9 @@ func (s *Server) URL() string {
 	return s.nats.ClientURL()
 }
 
+// Interest counts the subscriptions that a message on subject would reach.
+func (s *Server) Interest(subject string) int { return s.nats.GlobalAccount().Interest(subject) }
+
 // Close stops the server, cuts its clients off, and removes what it kept in memory.
 func (s *Server) Close() {
 	s.close.Do(func() {

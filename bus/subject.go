@@ -96,7 +96,9 @@ func RepliesTo(host string) string { return join1(verbReply, host) + ".>" }
 // StopsOf is the pattern of all stops for an owner's executors.
 func StopsOf(ownerToken string) string { return join1(verbStop, ownerToken) + ".>" }
 
-// Everything is the pattern of all subjects of this version.
+// Everything is the pattern of all subjects of this version. It is for tests: who subscribes
+// to a request's subject counts as somebody who listens, so a request that nobody serves
+// isn't told so at once any more. Watch [Facts] instead.
 func Everything() string { return Prefix + ">" }
 
 // Facts is the pattern of facts: all of them, or those of one noun ("cell"), or of one kind of

@@ -24,10 +24,14 @@ import (
 // "?" marks a request, "=" the answer to one that named an inbox. Ids are numbered in the
 // order of their appearance, fields that differ from run to run are shown as "*", and empty
 // fields are left out.
+//
+// The recorder itself listens on every subject, which would keep word that nobody listens from
+// those who ask; it sends that word in the server's place.
 type Recorder struct {
-	conn *bus.Conn
-	done chan struct{}
-	msgs chan *nats.Msg
+	server *bus.Server
+	conn   *bus.Conn
+	done   chan struct{}
+	msgs   chan *nats.Msg
 
 	mu      sync.Mutex
 	lines   []string
@@ -44,7 +48,7 @@ type request struct {
 // Record begins to record what passes through a server, until the test ends.
 func Record(t testing.TB, s *bus.Server) *Recorder {
 	t.Helper()
-	r := &Recorder{conn: Connect(t, s), done: make(chan struct{}), msgs: make(chan *nats.Msg, 65536), names: newNames(), waiting: map[string]request{}}
+	r := &Recorder{server: s, conn: Connect(t, s), done: make(chan struct{}), msgs: make(chan *nats.Msg, 65536), names: newNames(), waiting: map[string]request{}}
 	// One channel for both, so that requests and answers stay in the order of the server.
 	var subs []*nats.Subscription
 	for _, subject := range []string{bus.Everything(), "_INBOX.>"} {
@@ -106,6 +110,9 @@ func (r *Recorder) take(m *nats.Msg) {
 		}
 	}
 	r.lines = append(r.lines, subject+mark+r.body(m, p.Row.New))
+	if m.Reply != "" && r.server.Interest(m.Subject) <= 1 {
+		_ = r.conn.NATS().PublishMsg(&nats.Msg{Subject: m.Reply, Header: nats.Header{"Status": {"503"}}}) // fails only at the end of the test
+	}
 }
 
 func (r *Recorder) body(m *nats.Msg, make func() any) string {
