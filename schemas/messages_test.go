@@ -50,7 +50,7 @@ var messages = []any{
 	schemas.Close{Identity: anIdentity, Reason: "done", CallID: "toolu_1"},
 	schemas.Describe{},
 	schemas.Described{Surface: aSurface, Catalog: []schemas.CatalogEntry{anEntry}, Problems: []string{"server gone"}, Err: anError},
-	schemas.Exec{CallID: "toolu_1", Input: schemas.JSON(`{"title":"t","code":"return 1"}`)},
+	schemas.Exec{CallID: "toolu_1", Input: schemas.JSON(`{"title":"t","code":"return 1"}`), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 	schemas.ExecutorJoined{At: 1767225600000000000, Executor: "e1", Owner: "fs", Tools: 4},
 	schemas.ExecutorLeft{At: 1767225600000000000, Executor: "e1", Owner: "fs", Reason: "drained"},
 	schemas.ExecutorTrouble{At: 1767225600000000000, Executor: "e1", Owner: "fs", Problem: "not found"},

@@ -41,6 +41,8 @@ type Exec struct {
 	// Input is the exec input as the model gave it: {title, code, restartSafe?, awaitResults?}.
 	// The host validates it, so that every way in answers alike.
 	Input JSON `msgpack:"input"`
+	// TraceParent is the caller's W3C trace context, handed on to every nested call (P2).
+	TraceParent string `msgpack:"trace_parent,omitempty"`
 }
 
 // Wait continues a parked cell.
@@ -75,7 +77,12 @@ type Ack struct {
 }
 
 // Describe asks for the run's surface and catalog as they are for a new cell.
-type Describe struct{}
+type Describe struct {
+	// Known is the version of the surface that the caller has, if any. The host then answers when the
+	// surface has another, or after a while, whichever comes first: a caller learns of changes without
+	// asking all the time, and misses none.
+	Known string `msgpack:"known,omitempty"`
+}
 
 // Described answers [Describe].
 type Described struct {

@@ -59,6 +59,13 @@ func (d *directory) offer(offers []schemas.Registration) {
 	d.changed = make(chan struct{})
 }
 
+// change gives a channel that the next offer closes.
+func (d *directory) change() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.changed
+}
+
 // wait returns when the offers include all of these, or with ctx's error.
 func (d *directory) wait(ctx context.Context, wanted []schemas.Registration) error {
 	for {

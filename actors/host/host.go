@@ -65,6 +65,8 @@ type Host struct {
 	subs       []*bus.Subscription
 
 	draining atomic.Bool
+	// stopping is closed when draining begins.
+	stopping chan struct{}
 	close    sync.Once
 	failed   chan error
 }
@@ -92,6 +94,7 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 	h := &Host{
 		id: o.ID, options: o, conn: o.Conn, log: o.Logger, feed: bus.NewFeed(o.Conn),
 		directory: newDirectory(o.Engine, o.Config), flights: newFlights(), failed: make(chan error, 1),
+		stopping: make(chan struct{}),
 	}
 	defer func() {
 		if err != nil {
@@ -152,6 +155,7 @@ func (h *Host) Close(ctx context.Context) error {
 
 func (h *Host) shutdown(ctx context.Context) error {
 	h.draining.Store(true)
+	close(h.stopping)
 	h.idle(ctx)
 	// Cancelling can't be cut short by the deadline that has just passed.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

@@ -106,7 +106,9 @@ func (n *Node) connect(ctx context.Context, c schemas.BusConfig, log *slog.Logge
 
 // DialOptions turns a configuration into the way to an external bus.
 func DialOptions(c schemas.BusConfig, name string, log *slog.Logger) bus.Options {
-	return bus.Options{URLs: c.URLs, Credentials: c.Credentials, Token: c.Token, Name: name, Logger: log}
+	return bus.Options{
+		URLs: c.URLs, Credentials: c.Credentials, Token: c.Token, User: c.User, Password: c.Password, Name: name, Logger: log,
+	}
 }
 
 // Ready waits until every configured MCP server has come up or failed, and until the host knows

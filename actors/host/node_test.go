@@ -13,6 +13,7 @@ import (
 	"github.com/codecell/codecell/actors/host"
 	"github.com/codecell/codecell/actors/tool"
 	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/bus/bustest"
 	"github.com/codecell/codecell/schemas"
 )
 
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	if cache, err = os.MkdirTemp("", "codecell-host-"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(m, bustest.Clock(), goleak.Cleanup(func(code int) {
 		os.RemoveAll(cache)
 		os.Exit(code)
 	}))

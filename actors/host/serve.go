@@ -159,14 +159,7 @@ func (h *Host) onClose(r *closeRequest) {
 // onDescribe and onSearch answer from the admission that a new cell would get.
 func (h *Host) onDescribe(r *describeRequest) {
 	go func() {
-		admission, err := h.admissionOf(address(r.Subject))
-		if err != nil {
-			h.answer(r.Respond(&schemas.Described{Err: err}))
-			return
-		}
-		h.answer(r.Respond(&schemas.Described{
-			Surface: admission.Surface, Catalog: admission.Catalog.Entries(), Problems: admission.Problems,
-		}))
+		h.answer(r.Respond(h.describe(address(r.Subject), r.Body.Known)))
 	}()
 }
 
@@ -221,7 +214,7 @@ func (h *Host) onReply(r *bus.Reply) {
 		h.lose(key, "the tool's answer can't be read ("+r.Err.Error()+")")
 	case r.Answer.ID != r.Call:
 		// Somebody answers for a call that isn't theirs.
-		h.log.Warn("an answer names another call than its subject; it is ignored", "executor", r.Answer.Executor)
+		h.log.Debug("an answer names another call than its subject; it is ignored", "executor", r.Answer.Executor)
 	case r.Answer.State == schemas.AnswerAccepted:
 		if pid, ok := h.flights.accepted(key, r.Answer.Executor); ok {
 			h.system.Root.Send(pid, &cell.Answered{Answer: &r.Answer})

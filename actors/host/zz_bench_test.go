@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 func bnode(b *testing.B) (*host.Node, *bus.Run) {
 	funcs, _ := tool.Funcs("lab", tool.New("echo", "Gives back what it gets.", func(_ context.Context, in echoIn) (echoOut, error) { return echoOut(in), nil }))
 	ctx := context.Background()
-	n, err := host.Up(ctx, host.NodeOptions{Providers: []tool.Provider{funcs}, CacheDir: cache})
+	n, err := host.Up(ctx, host.NodeOptions{Providers: []tool.Provider{funcs}, CacheDir: "/tmp/h9/cache"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -27,16 +28,48 @@ func bnode(b *testing.B) (*host.Node, *bus.Run) {
 	}
 	return n, run
 }
+
+func cpu() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func loop(b *testing.B, f func()) {
+	for range 50 {
+		f()
+	}
+	b.ReportAllocs()
+	c := cpu()
+	best := time.Hour
+	for b.Loop() {
+		s := time.Now()
+		f()
+		best = min(best, time.Since(s))
+	}
+	b.ReportMetric(float64((cpu()-c).Microseconds())/float64(b.N), "cpu-us")
+	b.ReportMetric(float64(best.Microseconds()), "best-us")
+}
+
 func bexec(b *testing.B, code string) {
 	_, run := bnode(b)
 	input, _ := json.Marshal(map[string]any{"title": "t", "code": code})
-	for b.Loop() {
+	loop(b, func() {
 		r, err := run.Exec(context.Background(), schemas.Exec{CallID: "c", Input: input})
 		if err != nil || r.Status != "completed" {
 			b.Fatal(err, r)
 		}
-	}
+	})
 }
+func BenchmarkUnit(b *testing.B) {
+	n, _ := bnode(b)
+	c := n.Conn().NATS()
+	c.QueueSubscribe("unit", "q", respond)
+	c.Flush()
+	loop(b, func() { c.Request("unit", []byte("abc"), time.Second) })
+}
+func respond[M interface{ Respond([]byte) error }](m M) { m.Respond([]byte("abc")) }
+
 func BenchmarkExec(b *testing.B)  { bexec(b, "return 1+2") }
 func BenchmarkSeq50(b *testing.B) { bexec(b, "for (let i=0;i<50;i++) await echo({n:i}); return 1") }
 func BenchmarkPar16(b *testing.B) {
@@ -45,7 +78,7 @@ func BenchmarkPar16(b *testing.B) {
 func BenchmarkYield(b *testing.B) {
 	n, run := bnode(b)
 	input, _ := json.Marshal(map[string]any{"title": "t", "code": "await yield_control(); return 1"})
-	for b.Loop() {
+	loop(b, func() {
 		r, err := run.Exec(context.Background(), schemas.Exec{CallID: "c", Input: input})
 		if err != nil || r.Status != "waiting" {
 			b.Fatal(err, r)
@@ -54,5 +87,5 @@ func BenchmarkYield(b *testing.B) {
 		if err != nil || r.Status != "completed" {
 			b.Fatal(err, r)
 		}
-	}
+	})
 }

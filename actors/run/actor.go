@@ -122,7 +122,7 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 	address := schemas.Address{Host: r.spec.Host, Run: r.spec.Token, Cell: id}
 	port := &port{
 		env: r.spec.Env, identity: r.spec.Identity, address: address, admission: m.admission,
-		parent: m.exec.Msg.CallID, restartSafe: m.input.RestartSafe, counters: r.counters,
+		parent: m.exec.Msg.CallID, trace: m.exec.Msg.TraceParent, restartSafe: m.input.RestartSafe, counters: r.counters,
 	}
 	// The route is there before the cell is: its first call may be out before Spawn returns.
 	r.spec.Env.CellSpawned(id, ctx.Self(), actor.NewPID(ctx.Self().Address, ctx.Self().Id+"/"+id))

@@ -16,6 +16,7 @@ type port struct {
 	address     schemas.Address
 	admission   *Admission
 	parent      string
+	trace       string
 	restartSafe bool
 	counters    *counters
 }
@@ -41,7 +42,7 @@ func (p *port) Dispatch(c cell.Call) *schemas.CallError {
 	}
 	call := &schemas.Call{
 		ID: c.ID, Address: p.address, Source: entry.Source, Owner: entry.Owner, Tool: entry.Name,
-		Args: c.Args, Identity: p.identity, ParentID: p.parent,
+		Args: c.Args, Identity: p.identity, ParentID: p.parent, TraceParent: p.trace,
 	}
 	p.counters.call.Add(1)
 	if err := p.env.Send(call); err != nil {
