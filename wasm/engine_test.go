@@ -251,3 +251,12 @@ func TestClosedEngineRefusesEverything(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestEveryExportIsThere(t *testing.T) {
+	defined := shared.code.ExportedFunctions()
+	for x, name := range exportNames {
+		if defined[name] == nil {
+			t.Errorf("export %d: the engine module has no function %q", x, name)
+		}
+	}
+}

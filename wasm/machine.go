@@ -22,8 +22,6 @@ const (
 	xUndefined
 	xIsString
 	xIsException
-	xIsUncatchable
-	xIsUndefined
 	xGetStringLen
 	xFreeCString
 	xFreeValue
@@ -55,7 +53,7 @@ const (
 
 var exportNames = [exports]string{
 	"wasm_malloc", "wasm_free", "qjs_new_string", "qjs_new_number", "qjs_get_undefined", "qjs_is_string", "qjs_is_exception",
-	"qjs_is_uncatchable_error", "qjs_is_undefined", "qjs_get_string_len", "qjs_free_cstring", "qjs_free_value",
+	"qjs_get_string_len", "qjs_free_cstring", "qjs_free_value",
 	"qjs_get_value_ptr", "qjs_get_prop_string", "qjs_get_exception", "qjs_call", "qjs_eval", "qjs_execute_pending_job",
 	"qjs_new_host_function", "qjs_set_memory_limit", "qjs_set_max_stack_size", "qjs_get_allocated_size",
 	"JS_ThrowRangeError", "JS_ThrowOutOfMemory", "qjs_get_runtime_ptr", "qjs_get_context_ptr", "qjs_init", "_initialize",
@@ -114,12 +112,12 @@ func (m *machine) resize(size uint32) error {
 
 func (m *machine) close() { _ = m.mod.Close(context.Background()) }
 
-// fault is a failed call into the machine: after one, the machine's state is unknown.
-type fault struct{ err error }
+// faultError is a failed call into the machine: after one, the machine's state is unknown.
+type faultError struct{ err error }
 
-func (f fault) Error() string { return f.err.Error() }
+func (f faultError) Error() string { return f.err.Error() }
 
-// call runs an export. It panics with a fault if the machine traps; guard turns that into an error at the edge of a leg.
+// call runs an export. It panics with a faultError if the machine traps; guard turns that into an error at the edge of a leg.
 // Most calls come in long sequences none of which makes sense after a trap.
 func (m *machine) call(ctx context.Context, x export, args ...uint64) uint64 {
 	set, stack := &m.outer, &m.stack[0]
@@ -129,13 +127,13 @@ func (m *machine) call(ctx context.Context, x export, args ...uint64) uint64 {
 	fn := set[x]
 	if fn == nil {
 		if fn = m.mod.ExportedFunction(exportNames[x]); fn == nil {
-			panic(fault{fmt.Errorf("the engine module doesn't export %s", exportNames[x])})
+			panic(faultError{fmt.Errorf("the engine module doesn't export %s", exportNames[x])})
 		}
 		set[x] = fn
 	}
 	n := copy(stack[:], args)
 	if err := fn.CallWithStack(ctx, stack[:max(n, 1)]); err != nil {
-		panic(fault{err})
+		panic(faultError{err})
 	}
 	return stack[0]
 }
@@ -148,7 +146,7 @@ func (m *machine) call32(ctx context.Context, x export, args ...uint64) uint32 {
 func guard(f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			ft, ok := r.(fault)
+			ft, ok := r.(faultError)
 			if !ok {
 				panic(r)
 			}
@@ -172,7 +170,7 @@ func (m *machine) forgetDeepStacks() {
 func (m *machine) read(ptr, n uint32) []byte {
 	b, ok := m.mem.Read(ptr, n)
 	if !ok {
-		panic(fault{fmt.Errorf("guest pointer out of range: %d bytes at %#x", n, ptr)})
+		panic(faultError{fmt.Errorf("guest pointer out of range: %d bytes at %#x", n, ptr)})
 	}
 	return b
 }
@@ -180,7 +178,7 @@ func (m *machine) read(ptr, n uint32) []byte {
 func (m *machine) readU32(ptr uint32) uint32 {
 	v, ok := m.mem.ReadUint32Le(ptr)
 	if !ok {
-		panic(fault{fmt.Errorf("guest pointer out of range: 4 bytes at %#x", ptr)})
+		panic(faultError{fmt.Errorf("guest pointer out of range: 4 bytes at %#x", ptr)})
 	}
 	return v
 }

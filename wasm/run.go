@@ -33,7 +33,7 @@ func (g *Guest) run(ctx context.Context, begin func() error) (Leg, error) {
 		}
 	})
 	leg := g.leg.take(g)
-	if err == errStarted { // nothing ran
+	if errors.Is(err, errStarted) { // nothing ran
 		return Leg{}, err
 	}
 	if err = g.explain(ctx, trap, err); err != nil {
