@@ -26,7 +26,8 @@ type MCPServer struct {
 	Disabled bool   `json:"disabled"`
 
 	// IncludeTools, unless nil, are the only tools of the server that are used; ExcludeTools are
-	// never used. Both are exact names, and hold for every run (F4).
+	// never used. Both are exact names, and hold for every run (F4). Resources and prompts count as
+	// tools here: see [ListResources] for their names.
 	IncludeTools []string `json:"includeTools"`
 	ExcludeTools []string `json:"excludeTools"`
 

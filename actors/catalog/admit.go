@@ -116,6 +116,9 @@ func unfit(t *schemas.Tool) string {
 	if reason := unfitName("owner", t.Owner); reason != "" {
 		return reason
 	}
+	if t.Source == schemas.SourceMCP && schemas.IsOperation(t.Name) {
+		return "its name is reserved for the resources and prompts of servers"
+	}
 	if reason := unfitSchema("input schema", t.Parameters); reason != "" {
 		return reason
 	}

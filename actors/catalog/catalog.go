@@ -11,9 +11,12 @@ type Options struct {
 	// Contract is the profile that guests are promised; empty means "current".
 	Contract string
 	// Servers describes the enabled MCP servers by name. A server is part of the catalog if it
-	// has an admitted tool, or if its entry here offers resources or prompts. Leave disabled and
-	// failed servers out: an identifier depends only on the servers that are here.
+	// has an admitted tool, or if its entry here offers resources or prompts that Permit lets
+	// through. Leave failed servers out: an identifier depends only on the servers that are here.
 	Servers map[string]schemas.ServerInfo
+	// Permit decides about the operations of servers as policy has decided about the tools (M3);
+	// nil permits all.
+	Permit func(operation *schemas.Tool) bool
 	// SearchDefault and SearchMax bound the hits of one search; zero means the limits' defaults (F2).
 	SearchDefault int
 	SearchMax     int
@@ -42,7 +45,7 @@ type Entry struct {
 	InputHint  string
 	OutputHint string
 
-	server     *server // of an MCP tool
+	server     *server // of an MCP tool or operation
 	identifier string  // the part of CallableName after the server's
 }
 
@@ -55,14 +58,18 @@ type server struct {
 	identifier string
 	info       schemas.ServerInfo
 	tools      []*Entry
+	operations []*Entry // what it can be asked besides its tools (M3)
 }
 
 // Catalog is a run's admitted tools. Make one with [Build].
 type Catalog struct {
 	options Options
 	entries []*Entry
-	servers []*server // by name
-	counts  schemas.SourceCounts
+	// operations are numbered after the entries, and are no part of what is listed, counted
+	// and searched.
+	operations []*Entry
+	servers    []*server // by name
+	counts     schemas.SourceCounts
 
 	byCallable map[string]*Entry
 	byServer   map[string]*server // by identifier
@@ -91,7 +98,7 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 
 	entries, problems := admit(tools)
 	c := &Catalog{options: options, entries: entries}
-	c.servers = groupServers(entries, options.Servers)
+	c.servers = groupServers(entries, &options)
 	nameGlobals(entries)
 	nameServers(c.servers)
 	c.byCallable = make(map[string]*Entry, len(entries))
@@ -116,6 +123,7 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 			e.InputHint = unknown
 		}
 	}
+	c.addOperations()
 	c.install = c.renderInstall()
 	c.version = c.hash()
 	c.index = sync.OnceValue(func() *index { return newIndex(c.entries) })
@@ -135,6 +143,15 @@ func (c *Catalog) Tool(ref int) (*Entry, bool) {
 		return nil, false
 	}
 	return c.entries[ref], true
+}
+
+// Callable gives what a guest's call names by its ref: a tool, or an operation of an MCP server (M3).
+// A guest may send any number.
+func (c *Catalog) Callable(ref int) (*Entry, bool) {
+	if i := ref - len(c.entries); i >= 0 && i < len(c.operations) {
+		return c.operations[i], true
+	}
+	return c.Tool(ref)
 }
 
 // Lookup gives the tool with exactly this callable name.

@@ -116,8 +116,19 @@ func declareServer(s *server) string {
 		b.WriteString(indent(indent(d.member(e))))
 		b.WriteByte('\n')
 	}
+	for _, g := range operationGroups {
+		if declared := s.declareGroup(g); declared != "" {
+			b.WriteString(indent(indent(declared)))
+			b.WriteByte('\n')
+		}
+	}
 	b.WriteString("  };\n}\n\n")
 	b.WriteString(mcpResult)
+	for _, g := range operationGroups {
+		if len(s.refs(g.name)) > 0 {
+			b.WriteString(g.types)
+		}
+	}
 	return b.String()
 }
 
@@ -146,7 +157,7 @@ func declareServers(servers []*server) string {
 	}
 	for _, s := range servers {
 		lines = append(lines, fmt.Sprintf("MCP.%s: server %s, %s, declared in API.read(%q).content",
-			s.identifier, oneLine(quoteJS(s.name), 300), count(len(s.tools), "tool"), mcpPath(s)))
+			s.identifier, oneLine(quoteJS(s.name), 300), s.summary(), mcpPath(s)))
 	}
 	for _, s := range servers {
 		fmt.Fprintf(&b, "/// <reference path=\"./%s.d.ts\" />\n", s.identifier)

@@ -89,7 +89,7 @@ func describeMCP(s *server, tools []*Entry, scope string, withSchemas bool) mcpD
 		Server: mcpServer{Identifier: s.identifier, ServerName: s.name},
 		Tools:  make([]mcpTool, len(tools)),
 		Note: "Call MCP." + s.identifier + ".<tool>(input) with one object. It resolves to {content, structuredContent?, isError?}. " +
-			untrustedNote,
+			s.operationsNote() + untrustedNote,
 	}
 	for i, e := range tools {
 		d.Tools[i] = mcpTool{

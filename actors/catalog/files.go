@@ -42,7 +42,7 @@ func newFiles(c *Catalog) *files {
 		add("mcp/index.d.ts", "the MCP servers of this run", true, func() string { return declareServers(c.servers) })
 	}
 	for _, s := range c.servers {
-		add(mcpPath(s), "MCP server "+quoteShort(s.name)+": "+count(len(s.tools), "tool"), true, func() string { return declareServer(s) })
+		add(mcpPath(s), "MCP server "+quoteShort(s.name)+": "+s.summary(), true, func() string { return declareServer(s) })
 	}
 	slices.SortFunc(f.order, func(a, b *file) int { return strings.Compare(a.path, b.path) })
 	return f

@@ -41,6 +41,9 @@ type installServer struct {
 	Identifier string        `json:"identifier"`
 	ServerName string        `json:"serverName"`
 	Tools      []installTool `json:"tools"`
+	// Resources and Prompts give the refs of the server's operations by their names there (M3).
+	Resources map[string]int `json:"resources,omitempty"`
+	Prompts   map[string]int `json:"prompts,omitempty"`
 }
 
 type installTool struct {
@@ -67,6 +70,8 @@ func (c *Catalog) renderInstall() []byte {
 		for j, e := range s.tools {
 			servers[i].Tools[j] = installTool{Ref: e.Ref, Identifier: e.identifier, ToolName: e.Name}
 		}
+		servers[i].Resources = s.refs(schemas.ResourcesGroup)
+		servers[i].Prompts = s.refs(schemas.PromptsGroup)
 	}
 	return encode(struct {
 		Contract string          `json:"contract"`

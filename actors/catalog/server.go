@@ -11,12 +11,12 @@ import (
 )
 
 // groupServers gives the catalog's MCP servers by name, each with its tools in catalog order.
-func groupServers(entries []*Entry, infos map[string]schemas.ServerInfo) []*server {
+func groupServers(entries []*Entry, options *Options) []*server {
 	byName := make(map[string]*server)
 	get := func(name string) *server {
 		s := byName[name]
 		if s == nil {
-			s = &server{name: name, info: infos[name]}
+			s = &server{name: name, info: options.Servers[name]}
 			byName[name] = s
 		}
 		return s
@@ -27,9 +27,15 @@ func groupServers(entries []*Entry, infos map[string]schemas.ServerInfo) []*serv
 			e.server.tools = append(e.server.tools, e)
 		}
 	}
-	for name, info := range infos {
-		if (info.Resources || info.Prompts) && unfitName("name", name) == "" {
-			get(name)
+	for name, info := range options.Servers {
+		if unfitName("name", name) != "" {
+			continue
+		}
+		for _, t := range info.Operations(name) {
+			if options.Permit == nil || options.Permit(&t) {
+				s := get(name)
+				s.operations = append(s.operations, &Entry{Tool: t, server: s})
+			}
 		}
 	}
 	servers := make([]*server, 0, len(byName))

@@ -174,7 +174,7 @@ func TestSpec_O5_SyncSaysWhatIsUntrusted(t *testing.T) {
 func TestSpec_M1_ServersWithoutTools(t *testing.T) {
 	infos := map[string]schemas.ServerInfo{"docs": {Resources: true}, "dead": {Title: "has nothing"}}
 	c, problems := Build([]schemas.Tool{native("p", "a")}, Options{Servers: infos})
-	if len(problems) != 0 || !bytes.Contains(c.Install(), []byte(`"mcp":[{"identifier":"docs","serverName":"docs","tools":[]}]`)) {
+	if len(problems) != 0 || !bytes.Contains(c.Install(), []byte(`"mcp":[{"identifier":"docs","serverName":"docs","tools":[],"resources":{"list":1,"read":2}}]`)) {
 		t.Errorf("%v\n%s", problems, c.Install())
 	}
 	mustBeTypeScript(t, read(t, c, "mcp/docs.d.ts"))
