@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,53 +46,85 @@ type link struct {
 
 // connect gives the way to a host, and waits until a host of this process knows its tools.
 func (a *app) connect(ctx context.Context) (*link, error) {
-	if l, err := a.dial(ctx); l != nil || err != nil {
-		return l, err
+	l, err := a.link(ctx)
+	if err != nil {
+		return nil, err
 	}
+	a.awaitTools(ctx, l)
+	if err := ctx.Err(); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// link connects to the bus that there is, or else starts a host in this process.
+func (a *app) link(ctx context.Context) (*link, error) {
 	config, err := a.config()
 	if err != nil {
 		return nil, err
+	}
+	if l, err := a.dial(ctx, config); l != nil || err != nil {
+		return l, err
 	}
 	node, err := host.Up(ctx, host.NodeOptions{Config: config, Version: version, Logger: a.log()})
 	if err != nil {
 		return nil, err
 	}
-	l := &link{conn: node.Conn(), node: node}
-	ready, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	if err := node.Ready(ready); err != nil && ctx.Err() != nil {
-		l.close()
-		return nil, err
-	}
-	for _, problem := range node.Problems() {
-		fmt.Fprintln(a.err, "codecell: warning: "+problem)
-	}
-	return l, nil
+	return &link{conn: node.Conn(), node: node}, nil
 }
 
-// dial connects to the bus that --bus or the environment names. Without one it gives nothing.
-func (a *app) dial(ctx context.Context) (*link, error) {
-	url := a.bus
-	if url == "" {
-		url = a.env("CODECELL_BUS")
+// awaitTools waits until a host of this process knows its tools, or has given up on some; those it tells.
+func (a *app) awaitTools(ctx context.Context, l *link) {
+	if l.node == nil {
+		return
 	}
-	if url == "" {
+	ready, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	_ = l.node.Ready(ready) // what is missing then is a problem, not the end
+	if ctx.Err() == nil {
+		a.warn(l.node.Problems())
+	}
+}
+
+// warn tells what is missing.
+func (a *app) warn(problems []string) {
+	for _, problem := range problems {
+		fmt.Fprintln(a.err, "codecell: warning: "+printable(problem))
+	}
+}
+
+// dial connects to the bus that --bus, the environment or the configuration names, in this order.
+// Without one it gives nothing.
+func (a *app) dial(ctx context.Context, config *schemas.Config) (*link, error) {
+	b, field := config.Bus, "bus.urls"
+	if url := cmp.Or(a.bus, a.env("CODECELL_BUS")); url != "" {
+		b.URLs, field = []string{url}, "bus"
+	}
+	if b.Embedded() {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := bus.Dial(ctx, bus.Options{URLs: []string{url}, Name: "codecell cli", Logger: a.log()})
+	conn, err := bus.Dial(ctx, host.DialOptions(b, "codecell cli", a.log()))
 	if err != nil {
-		return nil, &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error(), Field: "bus"}
+		return nil, &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error(), Field: field}
 	}
 	return &link{conn: conn}, nil
 }
 
-// mustDial is dial for commands that make no sense without a running bus.
+// errNoBus is for commands that make no sense without a running bus.
+var errNoBus = errors.New("this command needs a running bus: give --bus or CODECELL_BUS the URL that `codecell up --listen 127.0.0.1:4222` prints, or set bus.urls in the configuration")
+
+// mustDial is dial for commands that need a running bus.
 func (a *app) mustDial(ctx context.Context) (*link, error) {
-	l, err := a.dial(ctx)
+	config, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	l, err := a.dial(ctx, config)
 	if l == nil && err == nil {
-		return nil, errors.New("this command needs a running bus: give --bus or CODECELL_BUS the URL that `codecell up --listen 127.0.0.1:4222` prints")
+		return nil, errNoBus
 	}
 	return l, err
 }
@@ -112,15 +145,4 @@ func (l *link) close() {
 // can go on with what an earlier one left waiting.
 func (a *app) identity() schemas.Identity {
 	return schemas.Identity{Agent: a.agent, SessionID: a.session, SessionKey: a.session, Run: "cli:" + a.session}
-}
-
-// dialConfig connects to the bus that the configuration names.
-func (a *app) dialConfig(ctx context.Context, config *schemas.Config) (*link, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	conn, err := bus.Dial(ctx, host.DialOptions(config.Bus, "codecell cli", a.log()))
-	if err != nil {
-		return nil, &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error(), Field: "bus.urls"}
-	}
-	return &link{conn: conn}, nil
 }

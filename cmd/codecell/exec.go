@@ -57,6 +57,10 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting.`,
 
 func (a *app) identityFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.session, "session", "cli", "name of the session that the program belongs to")
+	a.agentFlag(cmd)
+}
+
+func (a *app) agentFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.agent, "agent", schemas.DefaultAgent, "configured agent to act as")
 }
 

@@ -32,15 +32,12 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 			if err := restrict(config, only); err != nil {
 				return err
 			}
-			l, err := a.dial(ctx)
-			if l == nil && err == nil && !config.Bus.Embedded() {
-				l, err = a.dialConfig(ctx, config)
-			}
+			l, err := a.dial(ctx, config)
 			if err != nil {
 				return err
 			}
 			if l == nil {
-				return errors.New("an executor needs a running bus: give --bus or CODECELL_BUS the URL that `codecell up --listen 127.0.0.1:4222` prints, or set bus.urls")
+				return errNoBus
 			}
 			defer l.close()
 			providers, err := host.Providers(config, a.log())
@@ -99,9 +96,7 @@ func restrict(config *schemas.Config, only []string) error {
 }
 
 func (a *app) executorReady(e *tool.Executor) {
-	for _, problem := range e.Problems() {
-		fmt.Fprintln(a.err, "codecell: warning: "+printable(problem))
-	}
+	a.warn(e.Problems())
 	tools := 0
 	var owners []string
 	for _, o := range e.Offers() {

@@ -150,4 +150,6 @@ func short(cell string) string {
 	return cell
 }
 
-func micros(us int64) string { return (time.Duration(us) * time.Microsecond).Round(10 * time.Microsecond).String() }
+func micros(us int64) string {
+	return (time.Duration(us) * time.Microsecond).Round(10 * time.Microsecond).String()
+}

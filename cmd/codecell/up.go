@@ -97,9 +97,7 @@ func (a *app) keep(ctx context.Context, node *host.Node, drain time.Duration) er
 
 // ready prints the one line that says that programs can be run.
 func (a *app) ready(node *host.Node) {
-	for _, problem := range node.Problems() {
-		fmt.Fprintln(a.err, "codecell: warning: "+printable(problem))
-	}
+	a.warn(node.Problems())
 	if a.json {
 		a.printJSON(map[string]any{"ready": true, "host": node.Host().ID(), "bus": node.URL(), "problems": len(node.Problems())})
 		return

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+// mcpOptions are the flags of `codecell mcp`.
+type mcpOptions struct {
+	http     string
+	drain    time.Duration
+	idle     time.Duration
+	sessions int
+}
+
+func (a *app) mcpCommand() *cobra.Command {
+	var o mcpOptions
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Show exec and wait to an MCP client",
+		Long: `Serves MCP over standard input and output, or over streamable HTTP with --http. The client sees two tools, exec and
+wait; the tools of the configured mcpServers are what programs call. Each MCP session is a run of its own: its waiting
+programs end with it.
+
+Standard output carries the protocol and nothing else. What isn't as it should be is told on standard error.
+
+Over HTTP, only this machine may connect, unless the environment variable ` + tokenVariable + ` holds a token that
+clients must then show ("Authorization: Bearer …").`,
+		Example: `  codecell mcp --config codecell.json5
+  codecell mcp --http 127.0.0.1:8811`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), o) },
+	}
+	cmd.Flags().StringVar(&o.http, "http", "", "host:port at which to serve streamable HTTP; port 0 takes a free one")
+	cmd.Flags().DurationVar(&o.drain, "drain-timeout", drainTimeout, "how long running calls may take to end on SIGINT or SIGTERM")
+	cmd.Flags().DurationVar(&o.idle, "idle-timeout", time.Hour, "with --http: end sessions that have been silent for so long")
+	cmd.Flags().IntVar(&o.sessions, "max-sessions", 100, "with --http: how many sessions may be open at once")
+	a.agentFlag(cmd)
+	return cmd
+}
+
+// mcp serves until the client leaves or ctx ends.
+func (a *app) mcp(ctx context.Context, o mcpOptions) error {
+	if o.idle <= 0 || o.sessions <= 0 || o.drain < 0 {
+		return errors.New("--idle-timeout and --max-sessions must be positive, and --drain-timeout not negative")
+	}
+	var web *mcpWeb
+	if o.http != "" {
+		var err error
+		if web, err = listenWeb(ctx, o, a.env(tokenVariable)); err != nil {
+			return err
+		}
+		defer web.close()
+	}
+	l, err := a.link(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	service := newMCPService(l.client(), a.agent, a.log())
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		a.awaitTools(serving, l)
+		service.toolsReady()
+	}()
+	if web == nil {
+		err = a.mcpStdio(ctx, service, o)
+	} else {
+		a.mcpReady(web)
+		err = web.serve(ctx, service, o)
+	}
+	service.close()
+	return err
+}
+
+// mcpStdio serves the one session of standard input and output.
+func (a *app) mcpStdio(ctx context.Context, service *mcpService, o mcpOptions) error {
+	session, err := service.open(1)
+	if err != nil {
+		return err
+	}
+	// The connection outlives the signal: running calls may answer while the service drains.
+	conn, err := session.server.Connect(context.WithoutCancel(ctx), &mcp.IOTransport{Reader: io.NopCloser(a.in), Writer: kept{a.out}}, nil)
+	if err != nil {
+		return fmt.Errorf("can't serve MCP: %w", err)
+	}
+	left := make(chan error, 1)
+	go func() { left <- conn.Wait() }()
+	select {
+	case err = <-left:
+		// End of input is how a client leaves.
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = nil
+		}
+		return err
+	case <-ctx.Done():
+		service.drain(ctx, o.drain)
+		return nil // the reader may never return; the process ends anyway
+	}
+}
+
+// mcpReady says where clients connect.
+func (a *app) mcpReady(web *mcpWeb) {
+	if a.json {
+		a.printJSON(map[string]any{"ready": true, "url": web.url})
+		return
+	}
+	fmt.Fprintln(a.err, "codecell: MCP at "+web.url)
+}
+
+// kept is a writer that the connection may close and others still use.
+type kept struct{ io.Writer }
+
+func (kept) Close() error { return nil }

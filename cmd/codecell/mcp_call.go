@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// The tools that a client sees.
+const (
+	toolExec = "exec"
+	toolWait = "wait"
+)
+
+// progressEvery is how often a client that asked for it hears that a call goes on.
+const progressEvery = 5 * time.Second
+
+// exec runs a program. If the client cancels the call, the cell is cancelled.
+func (s *mcpSession) exec(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return s.call(ctx, req, func(input schemas.JSON) (*schemas.Result, error) {
+		s.service.awaitTools(ctx, execPatience)
+		run, err := s.opened(ctx)
+		if err != nil {
+			return failure(err), ctx.Err()
+		}
+		callID := newCallID()
+		result, err := run.Exec(ctx, schemas.Exec{CallID: callID, Input: input})
+		if ctx.Err() != nil {
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+			defer cancel()
+			if err := run.Abort(late, callID, "cancelled by the client"); err != nil {
+				s.service.log.Warn("a cancelled program could not be ended", "error", err)
+			}
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return failure(err), nil
+		}
+		if result.Code == schemas.RuntimeUnavailable {
+			s.lost(run) // the next call finds another host
+		}
+		return result, nil
+	})
+}
+
+// wait continues a program. If the client cancels the call, the cell is cancelled.
+func (s *mcpSession) wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return s.call(ctx, req, func(input schemas.JSON) (*schemas.Result, error) {
+		in, refused := schemas.ParseWaitInput(input)
+		if refused != nil {
+			return failure(refused), nil
+		}
+		client, identity := s.service.client, s.identity()
+		result, err := client.Wait(ctx, schemas.Wait{CallID: newCallID(), Identity: identity, RunID: in.RunID})
+		if ctx.Err() != nil {
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+			defer cancel()
+			if err := client.Cancel(late, in.RunID, schemas.Cancel{Identity: identity, Reason: "cancelled by the client"}); err != nil {
+				s.service.log.Warn("a cancelled program could not be ended", "error", err)
+			}
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return failure(err), nil
+		}
+		return result, nil
+	})
+}
+
+// call does what both tools have in common. The error of do is for a call whose answer nobody wants.
+func (s *mcpSession) call(ctx context.Context, req *mcp.CallToolRequest, do func(schemas.JSON) (*schemas.Result, error)) (*mcp.CallToolResult, error) {
+	leave, err := s.service.enter()
+	if err != nil {
+		return modelResult(failure(err)), nil
+	}
+	defer leave()
+	defer s.progress(ctx, req)()
+	input := schemas.JSON(req.Params.Arguments)
+	if len(input) == 0 || string(input) == "null" {
+		input = schemas.JSON("{}") // so that the answer names the first missing field
+	}
+	result, err := do(input)
+	if err != nil {
+		return nil, err
+	}
+	return modelResult(result), nil
+}
+
+// progress tells a client that asked for it, from time to time, that the call goes on: many give up on
+// calls that are silent. The returned function ends it.
+func (s *mcpSession) progress(ctx context.Context, req *mcp.CallToolRequest) (stop func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		start := time.Now()
+		ticker := time.NewTicker(progressEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				elapsed := time.Since(start).Seconds()
+				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // a lost one is of no matter
+					ProgressToken: token, Progress: elapsed, Message: fmt.Sprintf("running for %.0f s", elapsed),
+				})
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-gone
+	}
+}

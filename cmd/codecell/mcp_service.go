@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/schemas"
+)
+
+const (
+	// listPatience bounds how long a client that lists the tools waits for slow MCP servers: what it
+	// would read about exec is not yet complete. Clients give a server that starts some ten seconds, and
+	// are told of a changed list later.
+	listPatience = 5 * time.Second
+	// execPatience bounds how long a program waits for them. It sees the tools that are there by then.
+	execPatience = 45 * time.Second
+)
+
+// mcpService is what all MCP sessions of a process share.
+type mcpService struct {
+	client *bus.Client
+	agent  string
+	log    *slog.Logger
+	// ready is closed when the tools are known, or won't be.
+	ready     chan struct{}
+	readyOnce sync.Once
+	ending    sync.WaitGroup // of sessions
+
+	mu       sync.Mutex
+	sessions map[string]*mcpSession
+	calls    int
+	// idle is closed when draining and no call is left.
+	idle     chan struct{}
+	draining bool
+}
+
+func newMCPService(client *bus.Client, agent string, log *slog.Logger) *mcpService {
+	return &mcpService{
+		client: client, agent: agent, log: log,
+		ready: make(chan struct{}), idle: make(chan struct{}), sessions: map[string]*mcpSession{},
+	}
+}
+
+// toolsReady lets programs run. They see the tools that are there.
+func (s *mcpService) toolsReady() { s.readyOnce.Do(func() { close(s.ready) }) }
+
+// awaitTools waits for the tools, at most for patience and as long as ctx lasts.
+func (s *mcpService) awaitTools(ctx context.Context, patience time.Duration) {
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	select {
+	case <-s.ready:
+	case <-over.C:
+	case <-ctx.Done():
+	}
+}
+
+// errDraining refuses what comes after the signal to end.
+var errDraining = &schemas.Error{Code: schemas.RuntimeUnavailable, Message: "codecell is shutting down: start it again, then repeat the call"}
+
+// open makes a session, unless limit are open or the service is draining.
+func (s *mcpService) open(limit int) (*mcpSession, error) {
+	session := newMCPSession(s, strings.ToLower(rand.Text()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return nil, errDraining
+	}
+	if len(s.sessions) >= limit {
+		return nil, fmt.Errorf("%d sessions are open, and no more are allowed: close some, or raise --max-sessions", limit)
+	}
+	s.sessions[session.id] = session
+	s.ending.Add(1)
+	return session, nil
+}
+
+func (s *mcpService) session(id string) *mcpSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[id]
+}
+
+// forget is called by a session that has ended.
+func (s *mcpService) forget(id string) {
+	s.mu.Lock()
+	delete(s.sessions, id)
+	s.mu.Unlock()
+	s.ending.Done()
+}
+
+// enter counts a call that draining waits for. It refuses calls that come too late.
+func (s *mcpService) enter() (leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return nil, errDraining
+	}
+	s.calls++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.calls--; s.calls == 0 && s.draining {
+			close(s.idle)
+		}
+	}, nil
+}
+
+// drain refuses new calls and waits for the running ones, at most for the given time. ctx may have
+// ended: that is why one drains.
+func (s *mcpService) drain(ctx context.Context, limit time.Duration) {
+	s.mu.Lock()
+	if !s.draining {
+		s.draining = true
+		if s.calls == 0 {
+			close(s.idle)
+		}
+	}
+	s.mu.Unlock()
+	late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), limit, errors.New("the drain timeout is over"))
+	defer cancel()
+	select {
+	case <-s.idle:
+	case <-late.Done():
+		s.log.Warn("running calls are cancelled", "reason", context.Cause(late))
+	}
+}
+
+// close ends all sessions, with the programs that wait in them.
+func (s *mcpService) close() {
+	s.mu.Lock()
+	s.draining = true
+	sessions := make([]*mcpSession, 0, len(s.sessions))
+	for _, session := range s.sessions {
+		sessions = append(sessions, session)
+	}
+	s.mu.Unlock()
+	for _, session := range sessions {
+		go session.end("the MCP server was stopped")
+	}
+	s.ending.Wait()
+}

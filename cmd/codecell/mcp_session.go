@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/schemas"
+)
+
+// reopenWait is the pause before a session looks for a host again.
+const reopenWait = time.Second
+
+// mcpSession is one client with its run. The run is opened when the client first asks for something,
+// and anew when its host has gone.
+type mcpSession struct {
+	id      string
+	service *mcpService
+	server  *mcp.Server
+	// ctx ends with the session, and with it every call.
+	ctx    context.Context
+	cancel context.CancelFunc
+	attach sync.Once
+	ended  sync.Once
+
+	opening sync.Mutex // held while a run is opened
+	mu      sync.Mutex
+	conn    *mcp.ServerSession // nil before the first message
+	run     *bus.Run
+	surface schemas.Surface
+	// listed is the version of the surface that the client has seen.
+	listed   string
+	watching bool
+}
+
+func newMCPSession(service *mcpService, id string) *mcpSession {
+	s := &mcpSession{id: id, service: service}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.server = mcp.NewServer(&mcp.Implementation{Name: "codecell", Title: "codecell", Version: version}, &mcp.ServerOptions{
+		Logger:       service.log,
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		GetSessionID: func() string { return id },
+		Instructions: "Use exec to run a JavaScript program that calls many tools in one go, and wait to continue a program that says it is waiting.",
+	})
+	s.register()
+	s.server.AddReceivingMiddleware(s.receive)
+	return s
+}
+
+// register makes the two tools callable. What the client reads about them comes from the run's
+// surface, see list. Registering again tells the client that the list has changed.
+func (s *mcpSession) register() {
+	s.server.AddTool(&mcp.Tool{Name: toolExec, InputSchema: schemas.ExecInputSchema()}, s.exec)
+	s.server.AddTool(&mcp.Tool{Name: toolWait, InputSchema: schemas.WaitInputSchema()}, s.wait)
+}
+
+// receive sees every message of the client first.
+func (s *mcpSession) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if conn, ok := req.GetSession().(*mcp.ServerSession); ok {
+			s.attach.Do(func() { s.attached(conn) })
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.ctx, cancel)()
+		result, err := next(ctx, method, req)
+		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
+			return s.list(ctx, list)
+		}
+		return result, err
+	}
+}
+
+// attached is called once, with the connection. The session ends with it.
+func (s *mcpSession) attached(conn *mcp.ServerSession) {
+	s.mu.Lock()
+	s.conn = conn
+	s.mu.Unlock()
+	go func() {
+		_ = conn.Wait() // whatever the reason
+		s.end("the client left")
+	}()
+}
+
+// initialized tells whether the client has shaken hands.
+func (s *mcpSession) initialized() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conn != nil && s.conn.InitializeParams() != nil
+}
+
+// list puts the run's surface into a list of tools.
+func (s *mcpSession) list(ctx context.Context, list *mcp.ListToolsResult) (mcp.Result, error) {
+	s.service.awaitTools(ctx, listPatience)
+	run, err := s.opened(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The watch may lag behind the tools that were waited for just now.
+	described, err := run.Describe(ctx)
+	if err != nil {
+		s.lost(run)
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.surface = described.Surface
+	s.listed = s.surface.Version
+	list.Tools = list.Tools[:0]
+	for _, t := range s.surface.Tools {
+		if t.Name == toolExec || t.Name == toolWait {
+			list.Tools = append(list.Tools, &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema})
+		}
+	}
+	return list, nil
+}
+
+// identity is whom the session acts for. Nobody else can have it: its id is as good as a secret.
+func (s *mcpSession) identity() schemas.Identity {
+	return schemas.Identity{Agent: s.service.agent, SessionID: s.id, SessionKey: s.id, Run: "mcp:" + s.id}
+}
+
+// opened gives the session's run, and opens one if there is none.
+func (s *mcpSession) opened(ctx context.Context) (*bus.Run, error) {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	s.mu.Lock()
+	run := s.run
+	s.mu.Unlock()
+	if run != nil || s.ctx.Err() != nil {
+		return run, s.ctx.Err()
+	}
+	run, err := s.service.client.Open(ctx, schemas.Open{Identity: s.identity()})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run, s.surface = run, run.Surface
+	if !s.watching {
+		s.watching = true
+		go s.watch()
+	}
+	return run, nil
+}
+
+// lost forgets a run that can't be used any more.
+func (s *mcpSession) lost(run *bus.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == run {
+		s.run = nil
+	}
+}
+
+// watch follows the surface for as long as the session lasts, on whatever host its run is.
+func (s *mcpSession) watch() {
+	for s.ctx.Err() == nil {
+		run, err := s.opened(s.ctx)
+		if err == nil {
+			var described *schemas.Described
+			if described, err = run.Changed(s.ctx, s.version()); err == nil {
+				s.changed(described.Surface)
+				continue
+			}
+			s.lost(run)
+		}
+		select {
+		case <-s.ctx.Done():
+		case <-time.After(reopenWait):
+		}
+	}
+}
+
+func (s *mcpSession) version() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.surface.Version
+}
+
+// changed tells a client that has seen another surface that there is a new one.
+func (s *mcpSession) changed(surface schemas.Surface) {
+	s.mu.Lock()
+	s.surface = surface
+	stale := s.listed != "" && s.listed != surface.Version
+	s.mu.Unlock()
+	if stale {
+		s.register()
+	}
+}
+
+// end ends the session: calls first, then the run with every program in it.
+func (s *mcpSession) end(reason string) {
+	s.ended.Do(func() {
+		s.cancel()
+		s.opening.Lock() // no run is opened from here on
+		defer s.opening.Unlock()
+		s.mu.Lock()
+		run, conn := s.run, s.conn
+		s.run = nil
+		s.mu.Unlock()
+		if conn != nil {
+			_ = conn.Close() // the client may be there still
+		}
+		if run != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+			defer cancel()
+			if err := run.Close(ctx, reason); err != nil {
+				s.service.log.Warn("a run could not be closed; its host will end it when it has been idle", "error", err)
+			}
+		}
+		s.service.forget(s.id)
+	})
+}
+
+// failure shows a model what went wrong on the way to the run.
+func failure(err error) *schemas.Result {
+	var e *schemas.Error
+	if !errors.As(err, &e) {
+		e = &schemas.Error{Code: schemas.InternalError, Message: err.Error()}
+	}
+	return &schemas.Result{Status: schemas.StatusFailed, Code: e.Code, Error: e.Message}
+}
+
+// modelResult is what a model reads. There is no structured content: clients that prefer it would pass
+// on untrusted data without its wrapper (O5).
+func modelResult(r *schemas.Result) *mcp.CallToolResult {
+	return &mcp.CallToolResult{
+		Content: []mcp.Content{&mcp.TextContent{Text: schemas.ModelText(*r, rand.Text())}},
+		IsError: r.Status == schemas.StatusFailed,
+	}
+}
