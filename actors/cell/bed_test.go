@@ -3,6 +3,7 @@ package cell
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,6 +30,11 @@ var (
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
+	// Random orders are cheap, and rare ones matter.
+	if err := flag.Set("rapid.checks", "3000"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	ctx := context.Background()
 	cache, err := os.UserCacheDir()
 	if err == nil {

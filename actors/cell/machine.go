@@ -260,6 +260,11 @@ func (m *Machine) refill(at time.Time) {
 }
 
 // settle decides what comes after a leg, or after the slot was granted: the guest is live and idle.
+//
+// A yield, awaited or not, parks the cell at the end of its leg, after the leg's other requests were
+// sent. All legs of a call share its one deadline, and a cell that reaches it with nothing unsettled has
+// spent it computing, however many requests were refused on the way (S9): that's a timeout, not a
+// wait.
 func (m *Machine) settle(at time.Time) {
 	unsettled, _ := m.requests.unsettled()
 	if unsettled > 0 && m.slot != slotHeld {

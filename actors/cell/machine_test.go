@@ -63,6 +63,17 @@ func (w *world) step(e Event) {
 	for _, effect := range slices.Clone(w.m.Step(e)) {
 		w.check(effect)
 	}
+	w.must(w.ended || w.leg || w.park || w.askedWorker || w.askedSlot || w.lifeTimer(), "nothing will ever wake this cell")
+}
+
+// lifeTimer tells whether a deadline or a time to live is running.
+func (w *world) lifeTimer() bool {
+	for t := range w.timers {
+		if t.Kind != RequestTimer {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *world) must(ok bool, format string, args ...any) {
@@ -186,6 +197,7 @@ func (w *world) moves() map[string]func() {
 	}
 	if w.worker {
 		moves["worker wanted"] = func() { w.step(WorkerWanted{}) }
+		moves["worker wanted again"] = moves["worker wanted"]
 	}
 	if w.askedWorker {
 		moves["worker granted"] = func() {
@@ -195,24 +207,13 @@ func (w *world) moves() map[string]func() {
 		moves["stale worker"] = func() { w.step(WorkerGranted{At: w.now, Ticket: w.ticket - 1}) }
 	}
 	if w.askedSlot {
-		moves["slot granted"] = func() {
-			w.askedSlot, w.slot = false, true
-			w.step(SlotGranted{At: w.now})
-		}
-		moves["slot refused"] = func() {
-			w.askedSlot = false
-			w.step(SlotRefused{At: w.now})
-		}
+		moves["slot answer"] = w.answerSlot
 	}
 	if w.leg {
 		moves["leg done"] = w.endLeg
 	}
 	if w.park {
-		moves["parked"] = func() {
-			w.park, w.live, w.frozen = false, false, true
-			w.step(Parked{At: w.now, Bytes: 7})
-		}
-		moves["park failed"] = w.failPark
+		moves["park done"] = w.endPark
 	}
 	if len(w.calls) > 0 {
 		moves["answer"] = w.answerCall
@@ -223,10 +224,28 @@ func (w *world) moves() map[string]func() {
 	return moves
 }
 
-func (w *world) failPark() {
+// seldom is true in about one of n cases.
+func (w *world) seldom(n int, what string) bool { return rapid.IntRange(1, n).Draw(w.t, what) == n }
+
+func (w *world) answerSlot() {
+	w.askedSlot = false
+	if w.seldom(10, "slot refused") {
+		w.step(SlotRefused{At: w.now})
+		return
+	}
+	w.slot = true
+	w.step(SlotGranted{At: w.now})
+}
+
+func (w *world) endPark() {
 	w.park = false
+	if !w.seldom(5, "park failed") {
+		w.live, w.frozen = false, true
+		w.step(Parked{At: w.now, Bytes: 7})
+		return
+	}
 	f := Failure{Code: schemas.SnapshotLimitExceeded}
-	if rapid.Bool().Draw(w.t, "harmful") {
+	if w.seldom(4, "harmful") {
 		f.Code, w.live = schemas.InternalError, false
 	}
 	w.step(ParkFailed{At: w.now, Failure: f})
@@ -279,16 +298,14 @@ func (w *world) fireTimer() {
 func (w *world) endLeg() {
 	w.leg = false
 	e := LegDone{At: w.now}
-	if w.stopped || rapid.IntRange(0, 19).Draw(w.t, "trouble") == 0 {
+	if w.stopped && !w.seldom(3, "it ended by itself") || w.seldom(60, "trouble") {
 		w.live = false
 		e.Failure = &Failure{Code: schemas.Aborted, Text: "stopped"}
 		w.step(e)
 		return
 	}
-	if rapid.IntRange(0, 29).Draw(w.t, "overflow") == 0 {
-		e.Overflow = true
-	}
-	for range rapid.IntRange(0, 4).Draw(w.t, "requests") {
+	e.Overflow = w.seldom(60, "overflow")
+	for range rapid.IntRange(0, min(4, w.m.requests.room()+1)).Draw(w.t, "requests") {
 		w.nextID++
 		id := strconv.Itoa(w.nextID)
 		kind := RequestKind(rapid.IntRange(0, 2).Draw(w.t, "kind"))
@@ -304,14 +321,14 @@ func (w *world) endLeg() {
 		w.arrivals = slices.DeleteFunc(w.arrivals, func(a string) bool { return a == id })
 		delete(w.open, id)
 	}
-	if rapid.IntRange(0, 5).Draw(w.t, "local") == 0 {
+	if w.seldom(5, "local") {
 		w.nextID++
 		e.Local = []Settlement{{ID: strconv.Itoa(w.nextID)}}
 	}
-	if !w.mainSettled && rapid.IntRange(0, 3).Draw(w.t, "main") == 0 {
+	if !w.mainSettled && w.seldom(4, "main") {
 		w.mainSettled = true
 		e.Main = &Main{Value: schemas.JSON("1")}
-		if rapid.IntRange(0, 3).Draw(w.t, "throws") == 0 {
+		if w.seldom(6, "throws") {
 			e.Main = &Main{Err: &Failure{Code: schemas.InternalError, Text: "thrown"}}
 		}
 	}
@@ -328,14 +345,17 @@ func (w *world) move() {
 func (w *world) finish() {
 	by := w.observer("cancel")
 	w.step(Abort{At: w.now, Observer: by})
+	if w.seldom(3, "cancelled twice") {
+		w.step(Abort{At: w.now, Observer: w.observer("cancel")})
+	}
+	if w.leg || w.park {
+		w.must(w.waiting[by], "a cancel was answered before the guest had stopped (S8)")
+	}
 	switch {
 	case w.leg:
-		w.must(w.ended || w.waiting[by], "a cancel was answered before the guest had stopped (S8)")
 		w.endLeg()
 	case w.park:
-		w.must(w.ended || w.waiting[by], "a cancel was answered before the guest had stopped (S8)")
-		w.park, w.live, w.frozen = false, false, true
-		w.step(Parked{At: w.now})
+		w.endPark()
 	}
 	w.must(w.ended, "an aborted cell hasn't ended")
 	w.must(len(w.waiting) == 0, "%d observers were never answered", len(w.waiting))
@@ -345,7 +365,10 @@ func (w *world) finish() {
 func TestSpec_S1_S8_MachineKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
-		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+		for range rapid.IntRange(0, 120).Draw(t, "steps") {
+			if w.ended && len(w.observers) > 5 {
+				break
+			}
 			w.move()
 		}
 		w.finish()

@@ -7,7 +7,9 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// announce answers the observers of a parked cell, and opens its time to live (S4).
+// announce answers the observers of a parked cell, and opens its time to live (S4). The reason is
+// "yield" if nothing but yields is unsettled, and "pending_tools" otherwise (X12); answers that have
+// arrived since the last leg are neither in the reason nor in the list (W4).
 func (m *Machine) announce(at time.Time) {
 	unsettled, yields := m.requests.unsettled()
 	reason := schemas.ReasonPendingTools
