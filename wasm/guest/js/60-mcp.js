@@ -24,8 +24,29 @@ function makeServer(server) {
     setField(members, members.length, [tool.identifier, handle]);
   }
   setField(members, members.length, ["$api", expose("$api", 1, partial(serverAPI, undefined, server.identifier))]);
+  addOperations(members, server, "resources");
+  addOperations(members, server, "prompts");
   return sealed("MCP." + server.identifier, members);
 }
+
+// addOperations adds what the host lets a program ask of the server besides its tools: server[group] gives the refs by
+// their names (M3). They are plain functions and no handles: no search finds them, and nothing describes them but the
+// server's declaration.
+function addOperations(members, server, group) {
+  const refs = server[group];
+  if (refs === undefined) return;
+  const label = "MCP." + server.identifier + "." + group;
+  const names = keys(refs);
+  const operations = [];
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i];
+    const operation = partial(callOperation, undefined, refs[name], label + "." + name);
+    setField(operations, i, [name, expose(name, name === "list" ? 0 : 1, operation)]);
+  }
+  setField(members, members.length, [group, sealed(label, operations)]);
+}
+
+const callOperation = (ref, name, args) => callTool(ref, name, args);
 
 // serverAPI is $api(tool?, {schema?}): the declaration of a server or of one tool, without a bridge request.
 function serverAPI(server, tool, options) {

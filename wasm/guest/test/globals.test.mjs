@@ -99,6 +99,36 @@ test("M3 $api looks the declaration up at once", async () => {
   assert.deepEqual(guest.requests, []);
 });
 
+test("M3 resources and prompts are asked like tools", async () => {
+  const server = { ...gh, resources: { list: 9, read: 10 }, prompts: { get: 12, list: 11 } };
+  const guest = await run(`
+    const { resources, prompts } = MCP.gh;
+    return [await resources.list(), await resources.read({ uri: "a:b" }), await prompts.list({}), await prompts.get({ name: "p", arguments: { n: "1", none: undefined } })]`,
+  { install: { mcp: [server] } });
+  const answers = [{ resources: [] }, { contents: [] }, { prompts: [] }, { messages: [] }];
+  answers.forEach((answer, i) => guest.answer(["r" + (i + 1), answer]));
+  assert.deepEqual(guest.requests.map(({ kind, payload }) => [kind, payload]), [
+    ["call", { ref: 9, args: {} }], ["call", { ref: 10, args: { uri: "a:b" } }], ["call", { ref: 11, args: {} }],
+    ["call", { ref: 12, args: { name: "p", arguments: { n: "1" } } }],
+  ]);
+  assert.deepEqual(guest.value, answers);
+});
+
+test("M3 resources and prompts are there as far as the server has them, and are no handles", async () => {
+  const mcp = [gh, { identifier: "docs", serverName: "docs", tools: [], resources: { list: 7 } }];
+  const guest = await run(`
+    const { resources } = await MCP.docs;
+    const errors = [];
+    for (const ask of [() => MCP.gh.resources.list(), () => resources.read({ uri: "a" })]) try { await ask() } catch (e) { errors.push(e.name) }
+    for (const args of ["a:b", ["a:b"], null, 5n]) await resources.list(args).catch((e) => errors.push(e.message));
+    return [Object.keys(MCP.gh), Object.keys(MCP.docs), typeof MCP.gh.prompts, typeof (await resources).list, String(resources), [resources.list.name, resources.list.length],
+      Object.isFrozen(resources), Object.getPrototypeOf(resources), Object.getPrototypeOf(resources.list) === Function.prototype, resources.list.describe, resources, errors]`, { install: { mcp } });
+  const refusal = (what) => `MCP.docs.resources.list: the argument must be an object such as { key: value }, not ${what}`;
+  assert.deepEqual(guest.value, [["$serverName", "createIssue", "delete2", "$api"], ["$serverName", "$api", "resources"], "undefined", "function", "[object MCP.docs.resources]", ["list", 0],
+    true, null, true, null, {}, ["TypeError", "TypeError", refusal("a string"), refusal("an array"), refusal("null"), refusal("a bigint")]]);
+  assert.deepEqual([guest.requests, guest.faults], [[], []]);
+});
+
 test("G3 API.list and API.read", async () => {
   const files = { "tools/read.d.ts": "declare function read(): void;" };
   const sync = (method, { prefix = "", path }) => {
