@@ -48,7 +48,7 @@ var messages = []any{
 	schemas.CellResumed{At: 1767225600000000000, Address: anAddress},
 	schemas.CellStarted{At: 1767225600000000000, Address: anAddress, Title: "Count the files"},
 	schemas.Close{Identity: anIdentity, Reason: "done", CallID: "toolu_1"},
-	schemas.Describe{},
+	schemas.Describe{Known: "v1"},
 	schemas.Described{Surface: aSurface, Catalog: []schemas.CatalogEntry{anEntry}, Problems: []string{"server gone"}, Err: anError},
 	schemas.Exec{CallID: "toolu_1", Input: schemas.JSON(`{"title":"t","code":"return 1"}`), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 	schemas.ExecutorJoined{At: 1767225600000000000, Executor: "e1", Owner: "fs", Tools: 4},
