@@ -86,7 +86,7 @@ func (d *directory) wait(ctx context.Context, wanted []schemas.Registration) err
 // offered tells whether a registration is among the offers, as large as it should be.
 func offered(offers []schemas.Registration, w *schemas.Registration) bool {
 	return slices.ContainsFunc(offers, func(o schemas.Registration) bool {
-		return o.Executor == w.Executor && o.Source == w.Source && o.Owner == w.Owner &&
+		return o.Executor == w.Executor && o.Source == w.Source && o.Owner == w.Owner && o.Server == w.Server &&
 			len(o.Tools) == len(w.Tools) && len(o.Problems) == len(w.Problems)
 	})
 }
@@ -109,10 +109,12 @@ func (d *directory) admit(id schemas.Identity) (*run.Admission, error) {
 // make admits tools in the order of A1: identity, effective tools, allow and deny, surface.
 func (d *directory) make(id schemas.Identity, offers []schemas.Registration) (*run.Admission, error) {
 	tools, servers, problems := merge(offers)
-	tools = policy.Effective(tools, policy.RulesFor(d.config, id))
+	rules := policy.RulesFor(d.config, id)
+	tools = policy.Effective(tools, rules)
 	limits := d.config.LimitsFor(id.Agent)
 	cat, faults := catalog.Build(tools, catalog.Options{
-		Contract: d.config.Contract, Servers: visible(servers, tools),
+		Contract: d.config.Contract, Servers: servers,
+		Permit:        func(operation *schemas.Tool) bool { return rules.Decide(operation) == nil },
 		SearchDefault: limits.SearchDefault, SearchMax: limits.SearchMax,
 	})
 	for _, f := range faults {
@@ -154,17 +156,6 @@ func merge(offers []schemas.Registration) (tools []schemas.Tool, servers map[str
 		}
 	}
 	return tools, servers, problems
-}
-
-// visible leaves out the servers of which the policy left nothing.
-func visible(servers map[string]schemas.ServerInfo, tools []schemas.Tool) map[string]schemas.ServerInfo {
-	out := make(map[string]schemas.ServerInfo, len(servers))
-	for i := range tools {
-		if t := &tools[i]; t.Source == schemas.SourceMCP {
-			out[t.Owner] = servers[t.Owner]
-		}
-	}
-	return out
 }
 
 // image gives the memory of a catalog.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/codecell/codecell/actors/cell"
@@ -26,7 +27,7 @@ var _ cell.Port = (*port)(nil)
 // Dispatch hands a call to the executors of its tool. The ref comes from the guest: it may be any
 // number.
 func (p *port) Dispatch(c cell.Call) *schemas.CallError {
-	entry, ok := p.admission.Catalog.Tool(c.Ref)
+	entry, ok := p.admission.Catalog.Callable(c.Ref)
 	if !ok {
 		return &schemas.CallError{
 			Code: schemas.CallInvalidInput, Location: "input", Effect: schemas.NotStarted,
@@ -66,7 +67,7 @@ func (p *port) Cancel(call string) {
 
 // Tool is the callable name of a ref.
 func (p *port) Tool(ref int) string {
-	entry, ok := p.admission.Catalog.Tool(ref)
+	entry, ok := p.admission.Catalog.Callable(ref)
 	if !ok {
 		return ""
 	}
@@ -89,7 +90,7 @@ func (p *port) Local(kind string, payload schemas.JSON) cell.Local {
 func (p *port) search(payload schemas.JSON) cell.Local {
 	records, untrusted, err := p.admission.Catalog.SearchRequest(payload)
 	if err != nil {
-		return refuse("TypeError", err.Error())
+		return refuse("TypeError", messageOf(err))
 	}
 	return cell.Local{Value: records, Untrusted: untrusted}
 }
@@ -103,7 +104,7 @@ func (p *port) describe(payload schemas.JSON) cell.Local {
 	}
 	value, err := p.admission.Catalog.Describe(*ask.Ref)
 	if err != nil {
-		return refuse("Error", err.Error())
+		return refuse("Error", messageOf(err))
 	}
 	return cell.Local{Value: value, Untrusted: p.untrusted(*ask.Ref)}
 }
@@ -111,6 +112,15 @@ func (p *port) describe(payload schemas.JSON) cell.Local {
 func (p *port) untrusted(ref int) bool {
 	entry, ok := p.admission.Catalog.Tool(ref)
 	return ok && entry.Untrusted()
+}
+
+// messageOf is what a program reads of an error: the code has a field of its own.
+func messageOf(err error) string {
+	var known *schemas.Error
+	if errors.As(err, &known) {
+		return known.Message
+	}
+	return err.Error()
 }
 
 func refuse(name, message string) cell.Local {
