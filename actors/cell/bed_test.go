@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
 	// Random orders are cheap, and rare ones matter.
-	if err := flag.Set("rapid.checks", "3000"); err != nil {
+	if err := flag.Set("rapid.checks", "2000"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -224,6 +224,7 @@ func TestSpec_S5_BudgetOfTheCall(t *testing.T) {
 // S5, B2: computation that never ends is stopped in real time, with the output kept; so is a flood of
 // refused calls, each of which ends at once (S9).
 func TestSpec_S5_S9_EndlessPrograms(t *testing.T) {
+	const budget = 300 * time.Millisecond // enough to begin in, on a busy machine
 	for _, code := range []string{
 		`text("before"); for(;;);`,
 		`text("before"); (function f(){ Promise.resolve().then(f) })(); await new Promise(()=>{})`,
@@ -235,12 +236,12 @@ func TestSpec_S5_S9_EndlessPrograms(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			b := newBed(t, slot.Options{})
 			begin := time.Now()
-			r := <-b.exec(code, func(s *Spec) { s.Limits.Timeout = 100 * time.Millisecond }).reply
+			r := <-b.exec(code, func(s *Spec) { s.Limits.Timeout = budget }).reply
 			failed(t, r, schemas.Timeout, "timeout")
 			if output(r) != "before" {
 				t.Errorf("output %q", output(r))
 			}
-			if d := time.Since(begin); d < 100*time.Millisecond || d > 2*time.Second {
+			if d := time.Since(begin); d < budget || d > 10*time.Second {
 				t.Errorf("took %v", d)
 			}
 			b.close()
