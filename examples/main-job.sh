@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-codecell=bin/codecell
+codecell=${CODECELL_BINARY:-bin/codecell}
 config=examples/codecell.json5
 export PATH="$PWD/e2e/node_modules/.bin:$PATH" # the Node that the servers run on, where `make setup` brought one
 
@@ -51,9 +51,9 @@ if ! read -r -t 120 ready <&3; then
   echo "the host did not become ready" >&2
   exit 1
 fi
-url=$(sed -n 's/.*"bus":"\([^"]*\)".*/\1/p' <<<"$ready")
-export CODECELL_BUS=$url
-echo "ready at $url"
+CODECELL_BUS=$(grep -oE 'nats://[^" ]+' <<<"$ready" | head -n 1)
+export CODECELL_BUS # so that the commands below find the host
+echo "ready at $CODECELL_BUS"
 "$codecell" tools
 
 # Watch the feed from another process: that is where the timeline at the end comes from.

@@ -9,7 +9,7 @@ text(`Found: ${found.map((tool) => tool.callableName).join(", ")}`);
 
 // 2. Read a declaration, as one would before using an unknown server. This makes no call.
 const { content: declaration } = await API.read("mcp/files.d.ts");
-text(`Declared: ${declaration.split("\n").find((line) => /\breadTextFile\b/.test(line)).trim()}`);
+text(`Declared: ${declaration.match(/readTextFile\([\s\S]*?\): Promise<.*/)[0]}`);
 
 // 3. Call tools of both servers, all at once.
 const cities = ["New York", "Chicago", "Los Angeles"];
