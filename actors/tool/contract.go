@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/codecell/codecell/schemas"
 )
@@ -19,11 +20,16 @@ type contract struct {
 // take over what didn't change from the one before.
 type contracts map[string]*contract
 
-// compileOffer builds the contracts of an offer and names the tools whose schemas are no
-// schemas. Such a tool stays offered: calling it says what is wrong.
+// compileOffer builds the contracts of an offer, the operations of its MCP server included,
+// and names the tools whose schemas are no schemas. Such a tool stays offered: calling it says what is wrong.
 func compileOffer(offer schemas.Registration, before contracts) (made contracts, problems []string) {
-	made = make(contracts, len(offer.Tools))
-	for _, t := range offer.Tools {
+	tools := offer.Tools
+	if offer.Source == schemas.SourceMCP {
+		// Operations come last: a tool of a reserved name doesn't stand in for one.
+		tools = slices.Concat(tools, offer.Server.Operations(offer.Owner))
+	}
+	made = make(contracts, len(tools))
+	for _, t := range tools {
 		c := before[t.Name]
 		if c == nil || !bytes.Equal(c.tool.Parameters, t.Parameters) || !bytes.Equal(c.tool.Output, t.Output) {
 			c = newContract(t)

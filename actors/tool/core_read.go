@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -25,6 +26,12 @@ func (w *workspace) readTool() Func {
 			`"limit":{"type":"integer","minimum":1,"maximum":20000,"default":2000,"description":"most lines in this page"}`,
 		`"path"`, "", w.read)
 }
+
+// pageBuffers hold one byte more than a page: it tells whether the file goes on.
+var pageBuffers = sync.Pool{New: func() any {
+	b := make([]byte, pageBytes+1)
+	return &b
+}}
 
 // read gives one page of a file. Pages put together as their continuations say are the
 // file, byte for byte: a line page leaves out the newline that the joint puts back, and
@@ -52,8 +59,9 @@ func (w *workspace) read(ctx context.Context, in readArgs) (*page, error) {
 	if at < 0 {
 		return nil, refusedPath(in.Path, fmt.Sprintf("has no line %d", line))
 	}
-	// One byte more than a page holds tells whether the file goes on, and what follows.
-	buf := make([]byte, pageBytes+1)
+	pooled := pageBuffers.Get().(*[]byte)
+	defer pageBuffers.Put(pooled)
+	buf := *pooled
 	n, err := io.ReadFull(io.NewSectionReader(f, at, int64(len(buf))), buf)
 	if err != nil && !isEOF(err) && err != io.ErrUnexpectedEOF {
 		return nil, pathError(in.Path, err)

@@ -83,15 +83,25 @@ func (s *Server) Offer() schemas.Registration {
 // Changed is signalled when tools or problems have changed.
 func (s *Server) Changed() <-chan struct{} { return s.changed }
 
-// Call runs a tool of the server. Right after a lost connection it waits for the outcome
+// Call runs a tool or an operation of the server. Right after a lost connection it waits for the outcome
 // of the first attempt to reconnect; otherwise a server that isn't there fails the call at once.
 func (s *Server) Call(ctx context.Context, call *schemas.Call, progress Progress) (schemas.JSON, error) {
+	operation := schemas.IsOperation(call.Tool)
+	if operation && !s.cfg.Offers(call.Tool) {
+		return nil, refused(schemas.CallInvalidInput, atPolicy, "%s is excluded by the configuration of its server", call.Tool)
+	}
 	for {
 		s.mu.Lock()
 		session, turn, wait := s.session, s.turn, s.recovering
 		s.mu.Unlock()
 		if session != nil {
-			value, err := session.call(ctx, call.Tool, call.Args, s.cfg.CallTimeout(), progress)
+			var value schemas.JSON
+			var err error
+			if operation {
+				value, err = session.perform(ctx, call.Tool, call.Args, s.cfg.CallTimeout())
+			} else {
+				value, err = session.call(ctx, call.Tool, call.Args, s.cfg.CallTimeout(), progress)
+			}
 			if !errors.Is(err, errNotSent) {
 				return value, err
 			}
@@ -203,19 +213,28 @@ func (s *Server) list(ctx context.Context, session *mcpSession) error {
 	if err != nil {
 		return err
 	}
-	tools = slices.DeleteFunc(tools, func(t schemas.Tool) bool {
-		return s.cfg.IncludeTools != nil && !slices.Contains(s.cfg.IncludeTools, t.Name) || slices.Contains(s.cfg.ExcludeTools, t.Name)
-	})
+	tools = slices.DeleteFunc(tools, func(t schemas.Tool) bool { return !s.cfg.Offers(t.Name) })
 	const most = 20
 	if extra := len(problems) - most; extra > 0 {
 		problems = append(problems[:most], fmt.Sprintf("and %d more", extra))
 	}
-	offer := schemas.Registration{Source: schemas.SourceMCP, Owner: s.name, Tools: tools, Server: session.info()}
+	offer := schemas.Registration{Source: schemas.SourceMCP, Owner: s.name, Tools: tools, Server: s.narrow(session.info())}
 	for _, p := range problems {
 		offer.Problems = append(offer.Problems, fmt.Sprintf("MCP server %q: %s", s.name, p))
 	}
 	s.settle(session, false, offer)
 	return nil
+}
+
+// narrow leaves out of what a server announces the groups that its configuration excludes whole.
+func (s *Server) narrow(info schemas.ServerInfo) schemas.ServerInfo {
+	left := map[string]bool{}
+	for _, o := range info.Operations(s.name) {
+		group, _, _ := schemas.SplitOperation(o.Name)
+		left[group] = left[group] || s.cfg.Offers(o.Name)
+	}
+	info.Resources, info.Prompts = left[schemas.ResourcesGroup], left[schemas.PromptsGroup]
+	return info
 }
 
 // down withdraws the tools and says why.

@@ -41,11 +41,7 @@ func nativeResult(raw json.RawMessage) (schemas.JSON, error) {
 		fmt.Fprintf(&buf, `,"isError":%t`, *r.IsError)
 	}
 	buf.WriteByte('}')
-	out := buf.Bytes()
-	if !utf8.Valid(out) {
-		out = bytes.ToValidUTF8(out, []byte("\uFFFD"))
-	}
-	return out, nil
+	return validText(buf.Bytes()), nil
 }
 
 // structuredPart gives the part of an MCP result that its output schema is about. There is
@@ -101,6 +97,8 @@ func admit(owner string, raw json.RawMessage) (schemas.Tool, error) {
 		return schemas.Tool{}, fmt.Errorf("tool %q: its name has %d bytes, over the limit of %d", short, len(w.Name), maxNameBytes)
 	case !utf8.ValidString(w.Name) || strings.ContainsFunc(w.Name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return schemas.Tool{}, fmt.Errorf("tool %q: its name has control characters", short)
+	case schemas.IsOperation(w.Name):
+		return schemas.Tool{}, fmt.Errorf("tool %q: its name is reserved for resources and prompts", short)
 	case len(w.InputSchema) > maxSchemaBytes || len(w.OutputSchema) > maxSchemaBytes:
 		return schemas.Tool{}, fmt.Errorf("tool %q: its schema is over the limit of %d bytes", short, maxSchemaBytes)
 	}

@@ -27,6 +27,7 @@ type rpc struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 		Cursor    *string         `json:"cursor"`
+		URI       string          `json:"uri"`
 		Meta      struct {
 			Token json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
@@ -106,11 +107,17 @@ func (s *testServer) handle(m rpc) {
 		if s.kind == "version" {
 			version = "1999-01-01"
 		}
-		s.reply(m, `{"protocolVersion":"`+version+`","capabilities":{"tools":{"listChanged":true},"prompts":{}},"serverInfo":{"name":"test","version":"0.1"},"instructions":"be kind"}`)
+		s.reply(m, `{"protocolVersion":"`+version+`","capabilities":`+s.capabilities()+`,"serverInfo":{"name":"test","version":"0.1"},"instructions":"be kind"}`)
 	case "tools/list":
 		s.list(m)
 	case "tools/call":
 		s.call(m)
+	case "resources/list", "prompts/list":
+		s.listOther(m)
+	case "resources/read":
+		s.readResource(m)
+	case "prompts/get":
+		s.getPrompt(m)
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/codecell/codecell/schemas"
@@ -32,6 +31,7 @@ const clientVersion = "1"
 // mcpSession is one connection to a server, from initialize to its end.
 type mcpSession struct {
 	server string
+	log    *slog.Logger
 	client *mcp.ClientSession
 	tap    *tap
 	proc   *stdio          // nil for HTTP
@@ -51,7 +51,7 @@ type mcpSession struct {
 // connectMCP starts or reaches a server. It returns by the end of ctx; what it started is
 // then gone or on its way out.
 func connectMCP(ctx context.Context, name string, cfg schemas.MCPServer, log *slog.Logger) (*mcpSession, error) {
-	s := &mcpSession{server: name, tap: &tap{}, listChanged: newSignal(), ended: make(chan struct{})}
+	s := &mcpSession{server: name, log: log, tap: &tap{}, listChanged: newSignal(), ended: make(chan struct{})}
 	s.life, s.stop = context.WithCancel(context.Background())
 	client := mcp.NewClient(&mcp.Implementation{Name: "codecell", Version: clientVersion}, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{},
@@ -181,15 +181,10 @@ func (s *mcpSession) list(ctx context.Context) ([]schemas.Tool, []string, error)
 	return listTools(ctx, s.server, s.client, s.tap)
 }
 
-// errNotSent is a call that was not sent because the connection was gone.
-var errNotSent = errors.New("not sent")
-
 // call runs a tool. It returns soon after ctx or the session ends, whatever the server does.
 func (s *mcpSession) call(ctx context.Context, tool string, args schemas.JSON, timeout time.Duration, progress Progress) (schemas.JSON, error) {
-	caller := ctx
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := within(ctx, timeout)
 	defer cancel()
-	defer context.AfterFunc(s.life, cancel)()
 	params := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)}
 	if len(args) == 0 {
 		params.Arguments = json.RawMessage("{}")
@@ -200,42 +195,25 @@ func (s *mcpSession) call(ctx context.Context, tool string, args schemas.JSON, t
 		defer s.progress.Delete(token)
 		params.SetProgressToken(token)
 	}
-	r := &reply{}
-	defer s.tap.forget(r)
-	done := make(chan error, 1)
-	go func() {
-		_, err := s.client.CallTool(s.tap.expect(ctx, r), params)
-		done <- err
-	}()
-	var err error
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		err = ctx.Err()
+	raw, err := s.ask(ctx, tool, &reply{stub: json.RawMessage(`{"content":[]}`)}, func(ctx context.Context) error {
+		_, err := s.client.CallTool(ctx, params)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	if raw := s.tap.taken(r); raw != nil && (err == nil || ctx.Err() == nil) {
-		value, err := nativeResult(raw)
-		if err != nil {
-			return nil, &schemas.CallError{Code: schemas.CallToolError, Location: atTransport, Effect: schemas.Done, Message: tool + ": " + err.Error()}
-		}
-		return value, nil
+	value, err := nativeResult(raw)
+	if err != nil {
+		return nil, &schemas.CallError{Code: schemas.CallToolError, Location: atTransport, Effect: schemas.Done, Message: tool + ": " + err.Error()}
 	}
-	var wire *jsonrpc.Error
-	switch {
-	case err == nil:
-		return nil, lost("%s: the MCP server's answer could not be read", tool)
-	case caller.Err() != nil:
-		return nil, caller.Err()
-	case errors.As(err, &wire) && wire.Code == codeOversize:
-		return nil, &schemas.CallError{Code: schemas.CallToolError, Location: atTransport, Effect: schemas.Done, Message: tool + ": " + wire.Message}
-	case errors.As(err, &wire):
-		return nil, fmt.Errorf("the MCP server refused: %s", wire.Message)
-	case !s.tap.sent(r):
-		return nil, errNotSent
-	case errors.Is(err, context.DeadlineExceeded):
-		return nil, lost("%s didn't answer within %v; whether it acted is unknown", tool, timeout)
-	default:
-		return nil, lost("the connection to the MCP server broke while %s ran; whether it acted is unknown", tool)
+	return value, nil
+}
+
+// unreachable is a call that no server took.
+func (s *mcpSession) unreachable() error {
+	return &schemas.CallError{
+		Code: schemas.CallToolError, Location: atTransport, Effect: schemas.NotStarted,
+		Message: fmt.Sprintf("the MCP server %q can't be reached: nothing listens at its address", s.server),
 	}
 }
 

@@ -143,9 +143,8 @@ func (s *stdio) readLoop() {
 			// Banners and log lines on stdout are common, and harmless.
 			continue
 		}
-		s.tap.incoming(msg)
 		select {
-		case s.lines <- msg:
+		case s.lines <- s.tap.incoming(msg):
 		case <-s.closed:
 			s.readErr = io.EOF
 			return

@@ -25,6 +25,8 @@ type tap struct {
 type reply struct {
 	// cursor, when set, replaces the params' cursor: the SDK can't send an empty one.
 	cursor *string
+	// stub, when set, is what the SDK is given to decode instead of the result.
+	stub json.RawMessage
 
 	id     string
 	result json.RawMessage
@@ -103,15 +105,22 @@ func (t *tap) outgoing(ctx context.Context, msg jsonrpc.Message) jsonrpc.Message
 	return &changed
 }
 
-// incoming sees a message before the SDK does.
-func (t *tap) incoming(msg jsonrpc.Message) {
+// incoming sees a message before the SDK does, and gives the one for the SDK: what the tap
+// has taken needn't be decoded twice.
+func (t *tap) incoming(msg jsonrpc.Message) jsonrpc.Message {
 	resp, ok := msg.(*jsonrpc.Response)
 	if !ok || resp.Error != nil {
-		return
+		return msg
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if r := t.waiting[fmt.Sprint(resp.ID.Raw())]; r != nil {
-		r.result = resp.Result
+	r := t.waiting[fmt.Sprint(resp.ID.Raw())]
+	if r == nil {
+		return msg
 	}
+	r.result = resp.Result
+	if r.stub == nil {
+		return msg
+	}
+	return &jsonrpc.Response{ID: resp.ID, Result: r.stub}
 }
