@@ -68,3 +68,31 @@ func TestSpec_M7_RealEverythingServer(t *testing.T) {
 		t.Errorf("%s %v", got, err)
 	}
 }
+
+func TestSpec_M3_RealEverythingServer(t *testing.T) {
+	s := connected(t, realServer(t, "server-everything", "stdio"))
+	for _, c := range []struct{ name, args, want string }{
+		{schemas.ListResources, `{}`, `"uri":"demo://resource/static/`},
+		{schemas.ListPrompts, `{}`, `"name":"args-prompt"`},
+		{schemas.GetPrompt, `{"name":"args-prompt","arguments":{"city":"Paris"}}`, `"role":"user"`},
+	} {
+		got, err := through(t, s, c.name, c.args)
+		if err != nil || !strings.Contains(string(got), c.want) || strings.Contains(string(got), `"incomplete"`) {
+			t.Errorf("%s: %.300s %v", c.name, got, err)
+		}
+	}
+	uri := decode[struct{ Resources []struct{ URI string } }](t, must(t, s, schemas.ListResources, `{}`)).Resources[0].URI
+	if got := must(t, s, schemas.ReadResource, `{"uri":"`+uri+`"}`); !strings.Contains(string(got), `{"contents":[{"uri":"`+uri+`"`) {
+		t.Errorf("%.300s", got)
+	}
+}
+
+// must runs a call that has to succeed.
+func must(t testing.TB, s *Server, name, args string) schemas.JSON {
+	t.Helper()
+	got, err := through(t, s, name, args)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return got
+}
