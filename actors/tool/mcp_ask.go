@@ -58,9 +58,9 @@ func (s *mcpSession) ask(ctx context.Context, what string, r *reply, send func(c
 		return nil, lost("%s: the MCP server's answer could not be read", what)
 	case ctx.Err() != nil && !late:
 		return nil, ctx.Err()
-	case errors.As(err, &wire) && wire.Code == codeOversize:
+	case s.tap.refusal(r) && errors.As(err, &wire) && wire.Code == codeOversize:
 		return nil, &schemas.CallError{Code: schemas.CallToolError, Location: atTransport, Effect: schemas.Done, Message: what + ": " + wire.Message}
-	case errors.As(err, &wire):
+	case s.tap.refusal(r) && errors.As(err, &wire):
 		return nil, refusal(wire.Message)
 	case !s.tap.sent(r):
 		return nil, errNotSent

@@ -30,6 +30,8 @@ type reply struct {
 
 	id     string
 	result json.RawMessage
+	// refused: the server answered with an error. The SDK has errors of its own that look alike.
+	refused bool
 }
 
 type replyKey struct{}
@@ -53,6 +55,13 @@ func (t *tap) taken(r *reply) json.RawMessage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return r.result
+}
+
+// refusal tells whether the server itself answered with an error.
+func (t *tap) refusal(r *reply) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return r.refused
 }
 
 // unsent takes back what outgoing noted: not one byte of the message has left.
@@ -109,13 +118,17 @@ func (t *tap) outgoing(ctx context.Context, msg jsonrpc.Message) jsonrpc.Message
 // has taken needn't be decoded twice.
 func (t *tap) incoming(msg jsonrpc.Message) jsonrpc.Message {
 	resp, ok := msg.(*jsonrpc.Response)
-	if !ok || resp.Error != nil {
+	if !ok {
 		return msg
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.waiting[fmt.Sprint(resp.ID.Raw())]
-	if r == nil {
+	switch {
+	case r == nil:
+		return msg
+	case resp.Error != nil:
+		r.refused = true
 		return msg
 	}
 	r.result = resp.Result
