@@ -71,7 +71,7 @@ func (e *Engine) newGuest(ctx context.Context, img *Image, limits Limits, world 
 	if uint64(size) > limit {
 		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrMemory, size, limit)
 	}
-	m := e.pool.get(size)
+	m := e.pool.get(img, size)
 	if m == nil {
 		var err error
 		if m, err = newMachine(ctx, e.rt, e.code, limit); err != nil {
@@ -103,6 +103,7 @@ func (g *Guest) prepare(seed uint64, fill func(*machine)) error {
 	}
 	m, base := g.env.machine, g.engine.base
 	fill(m)
+	m.holds = nil
 	// Neighbouring seeds must not give neighbouring sequences; and the engine's generator must not start at 0.
 	g.env.random = seed
 	binary.LittleEndian.PutUint64(m.read(base.seed, 8), splitmix(&g.env.random)|1)
@@ -158,6 +159,9 @@ func (g *Guest) Check(ctx context.Context, source string) (*GuestError, error) {
 	return parseGuestError(text), nil
 }
 
+// Memory is the size of the guest's linear memory in bytes. It is called between legs.
+func (g *Guest) Memory() int { return int(g.env.machine.mem.Size()) }
+
 // Close frees the guest. A running leg is stopped first (its error matches ErrClosed), so Close must not be called from
 // Env.Sync or Env.Clock. Closing twice is fine.
 func (g *Guest) Close() error {
@@ -176,7 +180,7 @@ func (g *Guest) Close() error {
 	if g.env.refuels >= deepWork {
 		g.env.machine.forgetDeepStacks()
 	}
-	g.engine.pool.put(g.env.machine)
+	g.engine.pool.put(g.env.machine, g.image)
 	return nil
 }
 

@@ -53,6 +53,7 @@ type Image struct {
 	sp     uint64
 	heap   uint32 // bytes allocated in it
 	pages  pageSet
+	spans  []span // the whole memory
 	api    [apiFunctions]uint32
 }
 
@@ -124,6 +125,8 @@ func (b *baseImage) build(v *env, controller string) error {
 	if err := v.exception(ctx, b.function); err != nil {
 		return fmt.Errorf("evaluating the scripts: %w", err)
 	}
+	// What evaluating the scripts left behind would otherwise be collected in every image, which touches half of its pages.
+	m.call(ctx, xRunGC)
 	m.free(ctx, m.call32(ctx, xMalloc, spareHeap))
 	b.sp = m.sp.Get()
 	b.memory = bytes.Clone(m.bytes())
@@ -242,6 +245,7 @@ func (img *Image) build(ctx context.Context, v *env, installText []byte) error {
 	img.size = m.mem.Size()
 	img.sp = m.sp.Get()
 	img.pages = diff(m.bytes(), func(page int) []byte { return pageOf(base.memory, page) })
+	img.spans = spansOf(int(img.size)/diffPage, img.page)
 	h := sha256.New()
 	h.Write(base.sum[:])
 	binary.Write(h, binary.LittleEndian, img.pages.index) //nolint:errcheck // hashes don't fail
@@ -292,16 +296,27 @@ func (e *env) readError(ctx context.Context, exc uint32) *GuestError {
 	return read
 }
 
-// load writes the image over everything the machine holds.
+// load writes the image over everything the machine holds, unless it holds that already.
 func (img *Image) load(m *machine) {
-	mem := m.bytes()
-	base := img.engine.base.memory
-	rest := mem[copy(mem, base):]
-	if m.used { // else it's zero, and clearing would only make the system back it
-		clear(rest)
+	if m.holds == img && m.mem.Size() == img.size {
+		return
 	}
-	m.used = true
-	img.pages.apply(mem)
+	mem := m.bytes()
+	end := 0
+	for _, s := range img.spans {
+		part := mem[end : end+s.size]
+		end += s.size
+		switch {
+		case s.data != nil:
+			copy(part, s.data)
+		case m.used: // else it's zero, and clearing would only make the system back it
+			clear(part)
+		}
+	}
+	if m.used {
+		clear(mem[end:])
+	}
+	m.used, m.holds = true, img
 	m.sp.Set(img.sp)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -72,7 +73,12 @@ type machine struct {
 	outer, inner [exports]api.Function
 	nested       bool
 	used         bool         // memory past the image may hold what an earlier guest left
+	holds        *Image       // memory is exactly this image's; nil: it isn't known
 	stack        [2][6]uint64 // arguments and results of a call, per set
+
+	tidy sync.Mutex // held by whoever touches the memory of an idle machine
+	idle bool       // in the pool; guarded by tidy
+	last *Image     // of the last guest; set when the machine goes to the pool
 }
 
 func newMachine(ctx context.Context, rt wazero.Runtime, code wazero.CompiledModule, limit uint64) (*machine, error) {

@@ -59,7 +59,7 @@ func TestGuestsRunWithoutReservedMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.used = true
-	shared.pool.put(m)
+	shared.pool.put(m, img)
 	g := acquire(t, img, limits, Env{})
 	if g.env.machine != m {
 		t.Fatal("another machine was taken")

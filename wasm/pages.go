@@ -38,11 +38,37 @@ func diff(mem []byte, base func(page int) []byte) pageSet {
 	return s
 }
 
-// apply writes the pages into mem, which must be large enough.
-func (s *pageSet) apply(mem []byte) {
-	for i, n := range s.index {
-		copy(mem[int(n)*diffPage:], s.data[i*diffPage:(i+1)*diffPage])
+// span is a stretch of memory that is copied or cleared at once. data of nil stands for zeros.
+type span struct {
+	size int
+	data []byte
+}
+
+// spansOf lays out a memory of whole pages, of which page gives each; nil and pages of zeros are the same.
+func spansOf(pages int, page func(n int) []byte) (spans []span) {
+	for n := range pages {
+		data := page(n)
+		if bytes.Equal(data, zeroPage[:]) {
+			data = nil
+		}
+		if last := len(spans) - 1; last >= 0 && spans[last].continues(data) {
+			spans[last].size += diffPage
+			if data != nil {
+				spans[last].data = spans[last].data[:spans[last].size]
+			}
+			continue
+		}
+		spans = append(spans, span{size: diffPage, data: data})
 	}
+	return spans
+}
+
+// continues tells whether a page lies right behind the span in the memory that both come from.
+func (s span) continues(page []byte) bool {
+	if s.data == nil || page == nil {
+		return s.data == nil && page == nil
+	}
+	return cap(s.data) >= s.size+diffPage && &s.data[:s.size+1][s.size] == &page[0]
 }
 
 // xor combines the pages with those of mem, which must be large enough.

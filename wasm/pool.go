@@ -2,7 +2,8 @@ package wasm
 
 import "sync"
 
-// pool keeps idle machines. Their memory holds what the last guest left there: whoever takes one must overwrite all of it.
+// pool keeps idle machines. The next guest is mostly of the same image as the last one, so a machine is given that memory
+// while it's idle: a guest that begins later doesn't wait for it.
 type pool struct {
 	mu     sync.Mutex
 	size   int
@@ -11,21 +12,38 @@ type pool struct {
 }
 
 // get takes an idle machine with exactly the given memory size, in bytes, or returns nil. Memory can't shrink, and the
-// guest's allocator can tell when it is larger than its image.
-func (p *pool) get(size uint32) *machine {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := len(p.idle) - 1; i >= 0; i-- {
-		if m := p.idle[i]; m.mem.Size() == size {
-			p.idle = append(p.idle[:i], p.idle[i+1:]...)
-			return m
-		}
+// guest's allocator can tell when it is larger than its image. What the memory holds is up to the caller (see machine.holds);
+// one that was made ready for img comes first.
+func (p *pool) get(img *Image, size uint32) *machine {
+	m := p.take(img, size)
+	if m != nil {
+		m.wake()
 	}
-	return nil
+	return m
 }
 
-// put gives a healthy machine back. The least recently used one makes room for it.
-func (p *pool) put(m *machine) {
+func (p *pool) take(img *Image, size uint32) (m *machine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := -1
+	for i := len(p.idle) - 1; i >= 0; i-- {
+		if m := p.idle[i]; m.mem.Size() == size && (at < 0 || m.last == img) {
+			at = i
+			if m.last == img {
+				break
+			}
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	m = p.idle[at]
+	p.idle = append(p.idle[:at], p.idle[at+1:]...)
+	return m
+}
+
+// put gives a healthy machine back, whose guest was of the given image. The least recently used one makes room for it.
+func (p *pool) put(m *machine, img *Image) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -33,9 +51,11 @@ func (p *pool) put(m *machine) {
 		return
 	}
 	if len(p.idle) >= p.size {
+		p.idle[0].wake()
 		p.idle[0].close()
 		p.idle = append(p.idle[:0], p.idle[1:]...)
 	}
+	m.rest(img)
 	p.idle = append(p.idle, m)
 }
 
@@ -44,7 +64,29 @@ func (p *pool) close() {
 	defer p.mu.Unlock()
 	p.closed = true
 	for _, m := range p.idle {
+		m.wake()
 		m.close()
 	}
 	p.idle = nil
+}
+
+// rest makes a machine idle and, in a moment, ready for another guest of the image.
+func (m *machine) rest(img *Image) {
+	m.tidy.Lock()
+	m.idle, m.last = true, img
+	m.tidy.Unlock()
+	go func() {
+		m.tidy.Lock()
+		defer m.tidy.Unlock()
+		if m.idle && m.last == img { // nobody has taken it in the meantime
+			img.load(m)
+		}
+	}()
+}
+
+// wake ends a machine's rest. If it's being made ready, that's waited for.
+func (m *machine) wake() {
+	m.tidy.Lock()
+	m.idle = false
+	m.tidy.Unlock()
 }

@@ -48,7 +48,9 @@ func (e *Engine) Restore(ctx context.Context, img *Image, snapshot []byte, limit
 	if err := limits.check(e.maxMemory); err != nil {
 		return nil, err
 	}
-	s, err := decodeSnapshot(snapshot, linearLimit(uint64(img.size), limits.MemoryBytes))
+	work := workspaces.Get().(*workspace)
+	defer work.put()
+	s, err := decodeSnapshot(snapshot, linearLimit(uint64(img.size), limits.MemoryBytes), work)
 	if err == nil {
 		err = s.matches(e, img)
 	}

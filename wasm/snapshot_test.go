@@ -279,7 +279,7 @@ func FuzzRestore(f *testing.F) {
 func TestForgedMemoryStaysInside(t *testing.T) {
 	img := newImage(t, shared)
 	_, good := parked(t, img, "await call({})")
-	s, err := decodeSnapshot(good, 1<<30)
+	s, err := decodeSnapshot(good, 1<<30, new(workspace))
 	if err != nil {
 		t.Fatal(err)
 	}

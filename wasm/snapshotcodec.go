@@ -1,11 +1,14 @@
 package wasm
 
 import (
+	"bytes"
 	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/s2"
 )
@@ -51,21 +54,22 @@ type snapshot struct {
 func encodeSnapshot(h *snapshotHeader, mem []byte, base func(page int) []byte, limit int) ([]byte, error) {
 	tooLarge := func() error { return fmt.Errorf("%w of %d bytes", ErrSnapshotLimit, limit) }
 	index := diffIndex(mem, base)
-	b := append(make([]byte, 0, 64<<10), snapshotMagic...)
+	work := workspaces.Get().(*workspace)
+	defer work.put()
+	b := append(work.out[:0], snapshotMagic...)
+	defer func() { work.out = b }()
 	b = binary.LittleEndian.AppendUint32(b, snapshotVersion)
 	b = h.append(b)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(index)))
 	for _, n := range index {
 		b = binary.LittleEndian.AppendUint32(b, n)
 	}
-	raw := make([]byte, 0, blockPages*diffPage)
-	var packed []byte
 	for len(index) > 0 {
 		if len(b)+4 > limit {
 			return nil, tooLarge()
 		}
 		n := min(len(index), blockPages)
-		raw = raw[:0]
+		raw := work.raw[:0]
 		for _, page := range index[:n] {
 			raw = append(raw, mem[int(page)*diffPage:(int(page)+1)*diffPage]...)
 			if old := base(int(page)); old != nil {
@@ -74,15 +78,33 @@ func encodeSnapshot(h *snapshotHeader, mem []byte, base func(page int) []byte, l
 			}
 		}
 		index = index[n:]
-		packed = s2.Encode(packed[:cap(packed)], raw)
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(packed)))
-		b = append(b, packed...)
+		work.raw = raw
+		work.packed = s2.Encode(work.packed[:cap(work.packed)], raw)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(work.packed)))
+		b = append(b, work.packed...)
 	}
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	if len(b) > limit {
 		return nil, tooLarge()
 	}
-	return b, nil
+	return bytes.Clone(b), nil // a parked cell keeps no more than it must
+}
+
+// workspace holds what making or reading one snapshot needs for a moment.
+type workspace struct{ raw, packed, out, pages []byte }
+
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+
+// keptBytes is the most that a workspace keeps in each buffer until the next snapshot.
+const keptBytes = 1 << 20
+
+func (w *workspace) put() {
+	for _, b := range []*[]byte{&w.raw, &w.packed, &w.out, &w.pages} {
+		if cap(*b) > keptBytes {
+			*b = nil
+		}
+	}
+	workspaces.Put(w)
 }
 
 func (h *snapshotHeader) append(b []byte) []byte {
@@ -148,8 +170,8 @@ func (c *cursor) count(size int) int {
 var errTruncated = errors.New("truncated")
 
 // decodeSnapshot checks everything that can be told without a machine, and allocates no more than memoryLimit and the
-// input's size.
-func decodeSnapshot(b []byte, memoryLimit uint64) (*snapshot, error) {
+// input's size. The pages are the workspace's.
+func decodeSnapshot(b []byte, memoryLimit uint64, work *workspace) (*snapshot, error) {
 	if len(b) < len(snapshotMagic)+8 || string(b[:len(snapshotMagic)]) != snapshotMagic {
 		return nil, errors.New("not a snapshot")
 	}
@@ -165,7 +187,7 @@ func decodeSnapshot(b []byte, memoryLimit uint64) (*snapshot, error) {
 	if err := s.read(c, memoryLimit); err != nil {
 		return nil, err
 	}
-	if err := s.readPages(c); err != nil {
+	if err := s.readPages(c, work); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -205,7 +227,7 @@ func (h *snapshotHeader) read(c *cursor, memoryLimit uint64) error {
 	return nil
 }
 
-func (s *snapshot) readPages(c *cursor) error {
+func (s *snapshot) readPages(c *cursor, work *workspace) error {
 	index := make([]uint32, c.count(4))
 	for i := range index {
 		index[i] = c.u32()
@@ -213,7 +235,8 @@ func (s *snapshot) readPages(c *cursor) error {
 			return fmt.Errorf("page %d is out of order or past the end of memory", index[i])
 		}
 	}
-	s.pages = pageSet{index: index, data: make([]byte, len(index)*diffPage)}
+	work.pages = slices.Grow(work.pages[:0], len(index)*diffPage)
+	s.pages = pageSet{index: index, data: work.pages[:len(index)*diffPage]}
 	for rest := s.pages.data; len(rest) > 0; {
 		block := c.take(c.count(1))
 		want := min(len(rest), blockPages*diffPage)
