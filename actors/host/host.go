@@ -126,7 +126,7 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 func (h *Host) spawn() error {
 	h.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(quiet{h.log.Handler()}).With("part", "actors")
-	}))
+	}), actor.WithDeadLetterThrottleInterval(time.Millisecond)) // a goroutine waits this long, also past the host's end
 	ready := make(chan struct{})
 	props := actor.PropsFromProducer(func() actor.Actor { return &root{host: h, ready: ready} }, actor.WithSupervisor(rootSupervisor{h}))
 	var err error

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -172,7 +173,9 @@ func (h *Host) onSearch(r *searchRequest) {
 		}
 		refs, fault := admission.Catalog.Search(r.Body.Query, r.Body.Limit)
 		if fault != nil {
-			h.answer(r.Respond(&schemas.Found{Err: schemas.Refuse("limit", fault.Error())}))
+			err := schemas.Refuse("limit", fault.Error())
+			errors.As(fault, &err)
+			h.answer(r.Respond(&schemas.Found{Err: err}))
 			return
 		}
 		found := &schemas.Found{Hits: make([]schemas.CatalogEntry, 0, len(refs))}

@@ -67,6 +67,9 @@ func deniable(t *schemas.Tool) []string {
 	names := []string{name, strings.ToLower(t.ID())}
 	if t.Source == schemas.SourceMCP {
 		names = append(names, owner, owner+"."+name, owner+"__"+name, "mcp__"+owner+"__"+name)
+		if schemas.IsOperation(t.Name) {
+			names = append(names, owner+"."+name[1:]) // as programs write it
+		}
 	}
 	return names
 }

@@ -286,3 +286,35 @@ func naive(pattern, name string) bool {
 	}
 	return name != "" && pattern[0] == name[0] && naive(pattern[1:], name[1:])
 }
+
+// What a server can be asked besides its tools is allowed with the server, and denied under the name that
+// programs write as well as under its own.
+func TestSpec_M3_F4_OperationsOfServers(t *testing.T) {
+	both := schemas.ServerInfo{Resources: true, Prompts: true}
+	offered := slices.Concat(both.Operations("docs"), []schemas.Tool{mcp("docs", "find"), native("read")})
+	for _, tc := range []struct{ name, config, want string }{
+		{"nothing said", `{}`, "docs.$resources.list docs.$resources.read docs.$prompts.list docs.$prompts.get docs.find core.read"},
+		{"server", `{tools: {allow: ["docs"]}}`, "docs.$resources.list docs.$resources.read docs.$prompts.list docs.$prompts.get docs.find"},
+		{"all servers denied", `{tools: {deny: ["bundle-mcp"]}}`, "core.read"},
+		{"only a tool of the server", `{tools: {allow: ["docs.find"]}}`, "docs.find"},
+		{"only ours of that name", `{tools: {allow: ["read", "resources.read", "$resources.read"]}}`, "core.read"},
+		{"one operation", `{tools: {allow: ["docs.$resources.read"]}}`, "docs.$resources.read"},
+		{"denied as programs write it", `{tools: {deny: ["Docs.resources.*", "docs.prompts.get"]}}`, "docs.$prompts.list docs.find core.read"},
+		{"denied by its own name", `{tools: {deny: ["$resources.read", "mcp__docs__$prompts.*"]}}`, "docs.$resources.list docs.find core.read"},
+		{"disabled server", `{mcpServers: {docs: {command: "x", disabled: true}}}`, "core.read"},
+		{"server's list", `{mcpServers: {docs: {command: "x", includeTools: ["find"]}}}`, "docs.find core.read"},
+		{"server's list with operations", `{mcpServers: {docs: {command: "x", includeTools: ["$prompts.list", "$prompts.get"], excludeTools: ["$prompts.get"]}}}`, "docs.$prompts.list core.read"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := policy.Effective(offered, policy.RulesFor(config(t, tc.config), schemas.Identity{}))
+			if d := cmp.Diff(tc.want, names(got)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	hidden := both.Operations("docs")[1]
+	check := policy.Check(config(t, `{tools: {deny: ["docs.resources.read"]}}`))
+	if err := check(&schemas.Call{}, &hidden); err == nil {
+		t.Error("an executor runs what its host hides")
+	}
+}

@@ -1,0 +1,30 @@
+package run
+
+import (
+	"testing"
+
+	"github.com/codecell/codecell/actors/catalog"
+	"github.com/codecell/codecell/schemas"
+)
+
+// The controller never sends what is refused here; a program that gets hold of a request reads a sentence,
+// and the code stands in a field of its own.
+func TestSpec_E2_RefusedLookUpsSayWhyInASentence(t *testing.T) {
+	cat, _ := catalog.Build([]schemas.Tool{{Source: schemas.SourceNative, Owner: "core", Name: "read"}}, catalog.Options{})
+	p := &port{admission: &Admission{Catalog: cat}, counters: newCounters()}
+	for _, c := range []struct{ kind, payload, name, message string }{
+		{"search", `{"query":7}`, "TypeError", "search query must be a string"},
+		{"search", `{"query":"a","limit":-1}`, "TypeError", "limit must be a positive integer"},
+		{"describe", `{"ref":9}`, "Error", "there is no tool number 9 in this run; take a handle from catalog.search or catalog.all"},
+		{"describe", `{}`, "TypeError", "describe wants a tool handle"},
+		{"steal", `{}`, "Error", "unknown request steal"},
+	} {
+		got := p.Local(c.kind, schemas.JSON(c.payload))
+		if got.Err == nil || got.Err.Name != c.name || got.Err.Message != c.message || got.Err.Code != schemas.CallInvalidInput {
+			t.Errorf("%s %s: %+v", c.kind, c.payload, got.Err)
+		}
+	}
+	if got := p.Local("search", schemas.JSON(`{"query":"read"}`)); got.Err != nil {
+		t.Error(got.Err)
+	}
+}
