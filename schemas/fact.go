@@ -5,135 +5,137 @@ package schemas
 
 // RunOpened says that a run began: feed.run.opened.<host>.<run>
 type RunOpened struct {
-	At       int64    `msgpack:"at"`
-	Host     string   `msgpack:"host"`
-	Run      string   `msgpack:"run"`
-	Identity Identity `msgpack:"identity"`
-	Tools    int      `msgpack:"tools"`
+	At       int64    `msgpack:"at" json:"at"`
+	Host     string   `msgpack:"host" json:"host"`
+	Run      string   `msgpack:"run" json:"run"`
+	Identity Identity `msgpack:"identity" json:"identity"`
+	Tools    int      `msgpack:"tools" json:"tools"`
 }
 
 // RunClosed says that a run and its cells ended: feed.run.closed.<host>.<run>
 type RunClosed struct {
-	At     int64  `msgpack:"at"`
-	Host   string `msgpack:"host"`
-	Run    string `msgpack:"run"`
-	Reason string `msgpack:"reason,omitempty"`
+	At     int64  `msgpack:"at" json:"at"`
+	Host   string `msgpack:"host" json:"host"`
+	Run    string `msgpack:"run" json:"run"`
+	Reason string `msgpack:"reason,omitempty" json:"reason,omitempty"`
 }
 
 // CellStarted says that a program was admitted: feed.cell.started.<host>.<cell>
 type CellStarted struct {
-	At      int64   `msgpack:"at"`
-	Address Address `msgpack:"address"`
-	Title   string  `msgpack:"title"`
+	At      int64   `msgpack:"at" json:"at"`
+	Address Address `msgpack:"address" json:"address"`
+	Title   string  `msgpack:"title" json:"title"`
 }
 
-// CellParked says that the caller has a waiting result: feed.cell.parked.<host>.<cell>
+// CellParked says that the caller has a waiting result: feed.cell.parked.<host>.<cell>. The cell
+// keeps a snapshot of so many bytes, or, where it parks live, its guest.
 type CellParked struct {
-	At            int64   `msgpack:"at"`
-	Address       Address `msgpack:"address"`
-	Reason        string  `msgpack:"reason"`
-	Pending       int     `msgpack:"pending"`
-	SnapshotBytes int     `msgpack:"snapshot_bytes"`
+	At            int64   `msgpack:"at" json:"at"`
+	Address       Address `msgpack:"address" json:"address"`
+	Reason        string  `msgpack:"reason" json:"reason"`
+	Pending       int     `msgpack:"pending" json:"pending"`
+	SnapshotBytes int     `msgpack:"snapshot_bytes" json:"snapshotBytes"`
+	GuestBytes    int     `msgpack:"guest_bytes,omitempty" json:"guestBytes,omitempty"`
 }
 
 // CellResumed says that a wait was admitted: feed.cell.resumed.<host>.<cell>
 type CellResumed struct {
-	At      int64   `msgpack:"at"`
-	Address Address `msgpack:"address"`
+	At      int64   `msgpack:"at" json:"at"`
+	Address Address `msgpack:"address" json:"address"`
 }
 
 // CellEnded says how a cell ended: feed.cell.ended.<host>.<cell>
 type CellEnded struct {
-	At         int64   `msgpack:"at"`
-	Address    Address `msgpack:"address"`
-	Status     Status  `msgpack:"status"`
-	Code       Code    `msgpack:"code,omitempty"`
-	Calls      int     `msgpack:"calls"`
-	DurationUs int64   `msgpack:"duration_us"`
+	At         int64   `msgpack:"at" json:"at"`
+	Address    Address `msgpack:"address" json:"address"`
+	Status     Status  `msgpack:"status" json:"status"`
+	Code       Code    `msgpack:"code,omitempty" json:"code,omitempty"`
+	Calls      int     `msgpack:"calls" json:"calls"`
+	DurationUs int64   `msgpack:"duration_us" json:"durationUs"`
 }
 
 // CallSent says that a call is on its way: feed.call.sent.<host>.<cell>.<call>
 type CallSent struct {
-	At      int64   `msgpack:"at"`
-	Address Address `msgpack:"address"`
-	Call    string  `msgpack:"call"`
-	Source  Source  `msgpack:"source"`
-	Owner   string  `msgpack:"owner"`
-	Tool    string  `msgpack:"tool"`
+	At      int64   `msgpack:"at" json:"at"`
+	Address Address `msgpack:"address" json:"address"`
+	Call    string  `msgpack:"call" json:"call"`
+	Source  Source  `msgpack:"source" json:"source"`
+	Owner   string  `msgpack:"owner" json:"owner"`
+	Tool    string  `msgpack:"tool" json:"tool"`
 }
 
 // CallStarted is told by the executor that holds a call: feed.call.started.<host>.<cell>.<call>
 type CallStarted struct {
-	At       int64   `msgpack:"at"`
-	Address  Address `msgpack:"address"`
-	Call     string  `msgpack:"call"`
-	Executor string  `msgpack:"executor"`
+	At       int64   `msgpack:"at" json:"at"`
+	Address  Address `msgpack:"address" json:"address"`
+	Call     string  `msgpack:"call" json:"call"`
+	Executor string  `msgpack:"executor" json:"executor"`
 }
 
 // CallEnded is told by the cell when its call has settled: feed.call.ended.<host>.<cell>.<call>
 type CallEnded struct {
-	At         int64    `msgpack:"at"`
-	Address    Address  `msgpack:"address"`
-	Call       string   `msgpack:"call"`
-	Outcome    Outcome  `msgpack:"outcome"`
-	Code       CallCode `msgpack:"code,omitempty"`
-	DurationUs int64    `msgpack:"duration_us"`
+	At         int64    `msgpack:"at" json:"at"`
+	Address    Address  `msgpack:"address" json:"address"`
+	Call       string   `msgpack:"call" json:"call"`
+	Outcome    Outcome  `msgpack:"outcome" json:"outcome"`
+	Code       CallCode `msgpack:"code,omitempty" json:"code,omitempty"`
+	DurationUs int64    `msgpack:"duration_us" json:"durationUs"`
 }
 
 // SlotTaken says that a cell holds a slot: feed.slot.taken.<host>
 type SlotTaken struct {
-	At   int64  `msgpack:"at"`
-	Host string `msgpack:"host"`
-	Cell string `msgpack:"cell"`
-	Held int    `msgpack:"held"`
+	At   int64  `msgpack:"at" json:"at"`
+	Host string `msgpack:"host" json:"host"`
+	Cell string `msgpack:"cell" json:"cell"`
+	Held int    `msgpack:"held" json:"held"`
 }
 
 // SlotFreed says that a cell gave its slot back: feed.slot.freed.<host>
 type SlotFreed struct {
-	At   int64  `msgpack:"at"`
-	Host string `msgpack:"host"`
-	Cell string `msgpack:"cell"`
-	Held int    `msgpack:"held"`
+	At   int64  `msgpack:"at" json:"at"`
+	Host string `msgpack:"host" json:"host"`
+	Cell string `msgpack:"cell" json:"cell"`
+	Held int    `msgpack:"held" json:"held"`
 }
 
 // HostStarted says that a host takes runs: feed.host.started.<host>
 type HostStarted struct {
-	At      int64  `msgpack:"at"`
-	Host    string `msgpack:"host"`
-	Version string `msgpack:"version"`
-	Slots   int    `msgpack:"slots"`
+	At      int64  `msgpack:"at" json:"at"`
+	Host    string `msgpack:"host" json:"host"`
+	Version string `msgpack:"version" json:"version"`
+	Slots   int    `msgpack:"slots" json:"slots"`
 }
 
 // HostStopped says that a host is gone: feed.host.stopped.<host>. Dropped counts the facts that it
 // could not publish.
 type HostStopped struct {
-	At      int64  `msgpack:"at"`
-	Host    string `msgpack:"host"`
-	Reason  string `msgpack:"reason,omitempty"`
-	Dropped uint64 `msgpack:"dropped"`
+	At      int64  `msgpack:"at" json:"at"`
+	Host    string `msgpack:"host" json:"host"`
+	Reason  string `msgpack:"reason,omitempty" json:"reason,omitempty"`
+	Dropped uint64 `msgpack:"dropped" json:"dropped"`
 }
 
 // ExecutorJoined says that an executor offers tools: feed.executor.joined.<executor>
 type ExecutorJoined struct {
-	At       int64  `msgpack:"at"`
-	Executor string `msgpack:"executor"`
-	Owner    string `msgpack:"owner"`
-	Tools    int    `msgpack:"tools"`
+	At       int64  `msgpack:"at" json:"at"`
+	Executor string `msgpack:"executor" json:"executor"`
+	Owner    string `msgpack:"owner" json:"owner"`
+	Tools    int    `msgpack:"tools" json:"tools"`
 }
 
 // ExecutorLeft says that it offers them no more: feed.executor.left.<executor>
 type ExecutorLeft struct {
-	At       int64  `msgpack:"at"`
-	Executor string `msgpack:"executor"`
-	Owner    string `msgpack:"owner"`
-	Reason   string `msgpack:"reason,omitempty"`
+	At       int64  `msgpack:"at" json:"at"`
+	Executor string `msgpack:"executor" json:"executor"`
+	Owner    string `msgpack:"owner" json:"owner"`
+	Reason   string `msgpack:"reason,omitempty" json:"reason,omitempty"`
 }
 
 // ExecutorTrouble says that a server can't be reached or a tool can't be admitted:
 // feed.executor.trouble.<executor>
 type ExecutorTrouble struct {
-	At       int64  `msgpack:"at"`
-	Executor string `msgpack:"executor"`
-	Owner    string `msgpack:"owner"`
-	Problem  string `msgpack:"problem"`
+	At       int64  `msgpack:"at" json:"at"`
+	Executor string `msgpack:"executor" json:"executor"`
+	Owner    string `msgpack:"owner" json:"owner"`
+	Problem  string `msgpack:"problem" json:"problem"`
 }

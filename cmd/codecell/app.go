@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +29,8 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) string
-	// color: out is a terminal that shows colours. live: err is a terminal, for progress.
-	color, live bool
+	// color and errColor: out and err are terminals that show colours. live: err is a terminal, for progress.
+	color, errColor, live bool
 
 	// Persistent flags.
 	configPath string
@@ -60,28 +61,48 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
+	// A command line that can't be parsed may have failed before --json was seen.
+	a.json = a.json || slices.Contains(args, "--json")
 	a.report(err)
 	return exitUsage
 }
 
-// report tells an error: as the one JSON object, or in words.
+// report tells an error: as the one JSON object, or in words, each problem on a line.
 func (a *app) report(err error) {
-	if !a.json {
-		fmt.Fprintln(a.err, "codecell: "+message(err))
+	if a.json {
+		a.printJSON(map[string]*schemas.Error{"error": asError(err)})
 		return
 	}
-	var e *schemas.Error
-	if !errors.As(err, &e) {
-		e = &schemas.Error{Code: schemas.InvalidInput, Message: err.Error()}
+	var config *configError
+	if errors.As(err, &config) {
+		for i := range config.problems {
+			fmt.Fprintln(a.err, "codecell: "+printable(config.problems[i].Message))
+		}
+		return
 	}
-	a.printJSON(map[string]*schemas.Error{"error": e})
+	fmt.Fprintln(a.err, "codecell: "+printable(message(err)))
+}
+
+// asError gives an error the shape that programs read.
+func asError(err error) *schemas.Error {
+	var e *schemas.Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, context.Canceled):
+		return &schemas.Error{Code: schemas.Aborted, Message: message(err)}
+	}
+	return &schemas.Error{Code: schemas.InvalidInput, Message: err.Error()}
 }
 
 // message is an error's text without its code, which is for programs.
 func message(err error) string {
 	var e *schemas.Error
-	if errors.As(err, &e) && e.Message != "" {
+	switch {
+	case errors.As(err, &e) && e.Message != "":
 		return e.Message
+	case errors.Is(err, context.Canceled):
+		return "interrupted"
 	}
 	return err.Error()
 }
@@ -92,27 +113,54 @@ func (a *app) printJSON(v any) {
 	_ = e.Encode(v) // nobody is left to tell when standard output is gone
 }
 
+// Groups of commands, as help shows them.
+const (
+	groupRun   = "run"
+	groupLook  = "look"
+	groupServe = "serve"
+)
+
 // command is the command tree.
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "codecell",
 		Short: "Run an agent's programs in sandboxed cells that call tools over NATS",
 		Long: `codecell shows a model two tools, exec and wait. The model writes a small JavaScript program; the program runs
-in a sandboxed cell, finds tools in a catalog, calls them in loops and in parallel, and returns what matters.`,
+in a sandboxed cell, finds tools in a catalog, calls them in loops and in parallel, and returns what matters.
+
+Tools come from a configuration file: MCP servers in the block that every MCP client uses (mcpServers), and read-only
+file tools for a folder (workspace.root). Without a configuration there are none.
+
+A command that needs a host and isn't told of a running one (--bus, CODECELL_BUS, or bus.urls in the configuration)
+brings its own, which ends with it.`,
 		SilenceUsage: true, SilenceErrors: true, Version: version,
-		// Cobra would print help and succeed.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
+	})
 	f := root.PersistentFlags()
-	f.StringVar(&a.configPath, "config", "", "configuration file (default $CODECELL_CONFIG, else codecell.json5 in this folder, else none)")
-	f.StringVar(&a.bus, "bus", "", "URL of a running bus, such as nats://127.0.0.1:4222 (default $CODECELL_BUS, else a host of this command's own)")
+	f.StringVar(&a.configPath, "config", "", "configuration `file` (default $CODECELL_CONFIG, else codecell.json5 in this folder, else none)")
+	f.StringVar(&a.bus, "bus", "", "`URL` of a running bus, such as nats://127.0.0.1:4222 (default $CODECELL_BUS, else bus.urls of the configuration)")
 	f.BoolVar(&a.json, "json", false, "print exactly one JSON object (tail: one a line)")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log to standard error")
-	root.AddCommand(
-		a.execCommand(), a.waitCommand(), a.cancelCommand(), a.toolsCommand(), a.searchCommand(),
-		a.tailCommand(), a.slotsCommand(), a.upCommand(), a.executorCommand(),
-		a.mcpCommand(), a.configCommand(), a.benchCommand(),
-	)
+	for _, group := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{groupRun, "Run programs:", []*cobra.Command{a.execCommand(), a.waitCommand(), a.cancelCommand()}},
+		{groupLook, "Look:", []*cobra.Command{a.toolsCommand(), a.searchCommand(), a.tailCommand(), a.slotsCommand(), a.configCommand()}},
+		{groupServe, "Serve:", []*cobra.Command{a.mcpCommand(), a.upCommand(), a.executorCommand()}},
+		{"", "", []*cobra.Command{a.benchCommand(), a.versionCommand()}},
+	} {
+		if group.id != "" {
+			root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
+		}
+		for _, c := range group.commands {
+			c.GroupID = group.id
+			root.AddCommand(c)
+		}
+	}
 	return root
 }
 

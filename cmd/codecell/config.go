@@ -10,10 +10,49 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
+// configHere is the configuration that is read from the current folder if none is named.
+const configHere = "codecell.json5"
+
+// configError is a configuration that can't be used.
+type configError struct {
+	first    *schemas.Error
+	problems []schemas.Error
+}
+
+func (e *configError) Error() string { return e.first.Error() }
+func (e *configError) Unwrap() error { return e.first }
+
+// config reads the configuration of this command line.
+func (a *app) config() (*schemas.Config, error) {
+	path := a.configPath
+	if path == "" {
+		path = a.env("CODECELL_CONFIG")
+	}
+	if path == "" {
+		if _, err := os.Stat(configHere); errors.Is(err, os.ErrNotExist) {
+			return &schemas.Config{}, nil
+		}
+		path = configHere
+	}
+	config, err := schemas.LoadConfig(path)
+	var first *schemas.Error
+	if !errors.As(err, &first) {
+		return config, err
+	}
+	all := []schemas.Error{*first}
+	if b, err := os.ReadFile(path); err == nil {
+		if found := schemas.Check(b, path); len(found) > 0 {
+			all = found
+		}
+	}
+	return nil, &configError{first: first, problems: all}
+}
+
 func (a *app) configCommand() *cobra.Command {
 	config := &cobra.Command{
 		Use:   "config",
 		Short: "Look at configurations",
+		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	config.AddCommand(&cobra.Command{
@@ -26,7 +65,7 @@ func (a *app) configCommand() *cobra.Command {
 				path = a.env("CODECELL_CONFIG")
 			}
 			if path == "" {
-				path = "codecell.json5"
+				path = configHere
 			}
 			if len(args) == 1 {
 				path = args[0]
@@ -53,7 +92,7 @@ func (a *app) checkConfig(path string) error {
 		a.printJSON(map[string]any{"ok": len(problems) == 0, "problems": append([]schemas.Error{}, problems...)})
 	} else {
 		for i := range problems {
-			fmt.Fprintln(a.out, problems[i].Message)
+			fmt.Fprintln(a.out, printable(problems[i].Message))
 		}
 		if len(problems) == 0 {
 			fmt.Fprintln(a.out, path+": ok")
@@ -69,11 +108,7 @@ func (a *app) checkConfig(path string) error {
 func checkPlaces(path string) *schemas.Error {
 	config, err := schemas.LoadConfig(path)
 	if err != nil {
-		var e *schemas.Error
-		if errors.As(err, &e) {
-			return e
-		}
-		return schemas.Refuse("", err.Error())
+		return asError(err)
 	}
 	if root := config.Workspace.Root; root != "" {
 		if info, err := os.Stat(root); err != nil || !info.IsDir() {

@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/codecell/codecell/actors/host"
 	"github.com/codecell/codecell/bus"
@@ -22,26 +23,22 @@ const (
 	closeTimeout = 5 * time.Second
 )
 
-// config reads the configuration of this command line.
-func (a *app) config() (*schemas.Config, error) {
-	path := a.configPath
-	if path == "" {
-		path = a.env("CODECELL_CONFIG")
-	}
-	if path == "" {
-		const here = "codecell.json5"
-		if _, err := os.Stat(here); err != nil {
-			return &schemas.Config{}, nil
-		}
-		path = here
-	}
-	return schemas.LoadConfig(path)
-}
-
 // link is the way to a host: over a bus, or to one of this process.
 type link struct {
 	conn *bus.Conn
 	node *host.Node // nil over a bus
+}
+
+func (l *link) client() *bus.Client { return bus.NewClient(l.conn) }
+
+func (l *link) close() {
+	if l.node == nil {
+		l.conn.Close()
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = l.node.Close(ctx) // the process ends anyway
 }
 
 // connect gives the way to a host, and waits until a host of this process knows its tools.
@@ -50,7 +47,8 @@ func (a *app) connect(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.awaitTools(ctx, l)
+	defer a.progress("starting the tools")()
+	l.awaitTools(ctx)
 	if err := ctx.Err(); err != nil {
 		l.close()
 		return nil, err
@@ -67,6 +65,9 @@ func (a *app) link(ctx context.Context) (*link, error) {
 	if l, err := a.dial(ctx, config); l != nil || err != nil {
 		return l, err
 	}
+	if err := a.checkAgent(config); err != nil {
+		return nil, err
+	}
 	node, err := host.Up(ctx, host.NodeOptions{Config: config, Version: version, Logger: a.log()})
 	if err != nil {
 		return nil, err
@@ -74,17 +75,22 @@ func (a *app) link(ctx context.Context) (*link, error) {
 	return &link{conn: node.Conn(), node: node}, nil
 }
 
-// awaitTools waits until a host of this process knows its tools, or has given up on some; those it tells.
-func (a *app) awaitTools(ctx context.Context, l *link) {
+// awaitTools waits until a host of this process knows its tools, or has given up on some.
+func (l *link) awaitTools(ctx context.Context) {
 	if l.node == nil {
 		return
 	}
 	ready, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	_ = l.node.Ready(ready) // what is missing then is a problem, not the end
-	if ctx.Err() == nil {
-		a.warn(l.node.Problems())
+}
+
+// problems says what a host of this process is missing.
+func (l *link) problems() []string {
+	if l.node == nil {
+		return nil
 	}
+	return l.node.Problems()
 }
 
 // warn tells what is missing.
@@ -104,10 +110,13 @@ func (a *app) dial(ctx context.Context, config *schemas.Config) (*link, error) {
 	if b.Embedded() {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	timed, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := bus.Dial(ctx, host.DialOptions(b, "codecell cli", a.log()))
-	if err != nil {
+	conn, err := bus.Dial(timed, host.DialOptions(b, "codecell cli", a.log()))
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error(), Field: field}
 	}
 	return &link{conn: conn}, nil
@@ -129,20 +138,26 @@ func (a *app) mustDial(ctx context.Context) (*link, error) {
 	return l, err
 }
 
-func (l *link) client() *bus.Client { return bus.NewClient(l.conn) }
+func (a *app) identityFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.session, "session", "cli", "`name` of the session that the program belongs to")
+	a.agentFlag(cmd)
+}
 
-func (l *link) close() {
-	if l.node == nil {
-		l.conn.Close()
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	_ = l.node.Close(ctx) // the process ends anyway
+func (a *app) agentFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.agent, "agent", schemas.DefaultAgent, "`name` of the configured agent to act as")
 }
 
 // identity is who this command line acts for: an agent and a session by name, so that a later command
 // can go on with what an earlier one left waiting.
 func (a *app) identity() schemas.Identity {
 	return schemas.Identity{Agent: a.agent, SessionID: a.session, SessionKey: a.session, Run: "cli:" + a.session}
+}
+
+// checkAgent refuses an agent that a host of this process has no entry for: it would silently get what
+// any other gets.
+func (a *app) checkAgent(config *schemas.Config) error {
+	if _, ok := config.Agents.Entries[a.agent]; ok || a.agent == "" || a.agent == schemas.DefaultAgent {
+		return nil
+	}
+	return fmt.Errorf("--agent %s: there is no such agent: add it to agents.entries of the configuration", a.agent)
 }

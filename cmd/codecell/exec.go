@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -14,54 +16,41 @@ import (
 )
 
 func (a *app) execCommand() *cobra.Command {
-	var title string
-	var awaitResults, restartSafe, wait bool
+	var in schemas.ExecInput
+	var wait bool
 	cmd := &cobra.Command{
 		Use:   "exec [flags] FILE|-",
 		Short: "Run a program",
-		Long: `Runs the program in FILE, or from standard input for "-", in a new cell.
+		Long: `Runs the program in FILE, or from standard input for "-", in a new cell, and prints what it emitted and its value.
+
+A program that hands the turn back (yield_control) or whose tools are slow leaves a waiting cell. On a running host
+(--bus), "codecell wait" goes on with it in the same session; --wait does so at once, until the program has ended.
+Ctrl-C cancels the program.
 
 Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting.`,
 		Example: `  codecell exec --title "Sum" - <<< 'return 1 + 2'
   codecell exec --title "Weekly report" --wait report.js`,
 		Args: exactly("FILE (or - for standard input)"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			code, err := a.source(args[0])
-			if err != nil {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if in.Code, err = a.source(args[0]); err != nil {
 				return err
 			}
-			if title == "" {
-				title = filepath.Base(args[0])
+			switch {
+			case in.Title != "":
+			case args[0] == "-":
+				in.Title = "Program from standard input"
+			default:
+				in.Title = filepath.Base(args[0])
 			}
-			input := map[string]any{"title": title, "code": code}
-			if awaitResults {
-				input["awaitResults"] = true
-			}
-			if restartSafe {
-				input["restartSafe"] = true
-			}
-			text, err := json.Marshal(input)
-			if err != nil {
-				return err
-			}
-			return a.exec(cmd.Context(), text, wait)
+			return a.exec(cmd.Context(), in, wait)
 		},
 	}
-	cmd.Flags().StringVar(&title, "title", "", "what the program does, in at most 120 characters (default the file's name)")
-	cmd.Flags().BoolVar(&awaitResults, "await-results", false, "keep the call open until the tools have answered, instead of ending as waiting")
-	cmd.Flags().BoolVar(&restartSafe, "restart-safe", false, "let the program call only tools that change nothing")
+	cmd.Flags().StringVar(&in.Title, "title", "", "what the program does, in at most 120 characters (default the file's name)")
+	cmd.Flags().BoolVar(&in.AwaitResults, "await-results", false, "keep the call open until the tools have answered, instead of ending as waiting")
+	cmd.Flags().BoolVar(&in.RestartSafe, "restart-safe", false, "let the program call only tools that change nothing")
 	cmd.Flags().BoolVar(&wait, "wait", false, "go on with a waiting program until it has ended")
 	a.identityFlags(cmd)
 	return cmd
-}
-
-func (a *app) identityFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.session, "session", "cli", "name of the session that the program belongs to")
-	a.agentFlag(cmd)
-}
-
-func (a *app) agentFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.agent, "agent", schemas.DefaultAgent, "configured agent to act as")
 }
 
 // source reads the program.
@@ -76,48 +65,78 @@ func (a *app) source(path string) (string, error) {
 		in = f
 	}
 	b, err := io.ReadAll(io.LimitReader(in, schemas.MaxInputBytes+1))
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("can't read the program: %w", err)
+	case len(b) > schemas.MaxCodeBytes:
+		return "", fmt.Errorf("the program is longer than %d bytes: pass large data through tools", schemas.MaxCodeBytes)
+	case !utf8.Valid(b):
+		return "", errors.New("the program isn't UTF-8 text: convert it")
 	}
 	return string(b), nil
 }
 
+// execInput is the input of exec as a model would give it. The host judges it, as it does a model's.
+func execInput(in schemas.ExecInput) (schemas.JSON, error) {
+	input := map[string]any{"title": in.Title, "code": in.Code}
+	if in.AwaitResults {
+		input["awaitResults"] = true
+	}
+	if in.RestartSafe {
+		input["restartSafe"] = true
+	}
+	return json.Marshal(input)
+}
+
 // exec runs a program and prints what came of it.
-func (a *app) exec(ctx context.Context, input schemas.JSON, wait bool) error {
+func (a *app) exec(ctx context.Context, in schemas.ExecInput, wait bool) error {
+	input, err := execInput(in)
+	if err != nil {
+		return err
+	}
 	l, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer l.close()
+	a.warn(l.problems())
 	client := l.client()
 	run, err := client.Open(ctx, schemas.Open{Identity: a.identity(), Ephemeral: true})
 	if err != nil {
 		return err
 	}
-	callID := newCallID()
+	callID := newCallID("cli")
 	stop := a.progress("running")
 	result, err := run.Exec(ctx, schemas.Exec{CallID: callID, Input: input})
 	stop()
 	if ctx.Err() != nil {
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer cancel()
-		if err := run.Abort(late, callID, "interrupted"); err != nil {
-			return fmt.Errorf("interrupted, and the cell could not be cancelled: %w", err)
-		}
-		return errInterrupted
+		return a.interrupted(ctx, func(late context.Context) error { return run.Abort(late, callID, interruptReason) })
 	}
 	if err != nil {
 		return err
 	}
 	if wait {
-		if result, err = a.waitOut(ctx, client, result); err != nil {
-			return err
-		}
+		return a.waitOut(ctx, client, result)
 	}
 	if result.Status == schemas.StatusWaiting && l.node != nil {
 		a.note("The cell ends with this process. Use --wait to go on here, or start a host with `codecell up --listen 127.0.0.1:4222` and run against it with --bus.")
 	}
 	return a.finish(result)
+}
+
+// interruptReason is what the feed says of a program that Ctrl-C ended.
+const interruptReason = "interrupted"
+
+// interrupted ends the program of a command that was told to end, and says so. Whoever asked for the
+// end doesn't want what is left half done.
+func (a *app) interrupted(ctx context.Context, abort func(context.Context) error) error {
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	text := "interrupted: the program was cancelled"
+	if err := abort(late); err != nil {
+		text = "interrupted, and the program could not be cancelled: " + message(err)
+	}
+	return a.finish(&schemas.Result{Status: schemas.StatusFailed, Code: schemas.Aborted, Error: text})
 }
 
 // finish prints a result and turns it into the exit code.

@@ -69,7 +69,7 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "only", nil, "offer these only: names of mcpServers, or core")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "offer these only: `names` of mcpServers, or core")
 	cmd.Flags().DurationVar(&drain, "drain-timeout", drainTimeout, "how long running calls may take to end")
 	return cmd
 }

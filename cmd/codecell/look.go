@@ -24,7 +24,7 @@ func (a *app) toolsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				a.printCatalog(described.Catalog, described.Problems, "tools")
+				a.printCatalog(described.Catalog, described.Problems, "tools", "no tools: configure mcpServers or workspace.root")
 				return nil
 			})
 		},
@@ -49,7 +49,7 @@ func (a *app) searchCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				a.printCatalog(found.Hits, nil, "hits")
+				a.printCatalog(found.Hits, nil, "hits", "no tool matches: try other words")
 				return nil
 			})
 		},
@@ -67,7 +67,7 @@ func (a *app) withRun(ctx context.Context, use func(*bus.Run) error) error {
 	}
 	defer l.close()
 	identity := a.identity()
-	identity.Run = "look:" + newCallID() // of its own, so that closing it harms no cell
+	identity.Run = newCallID("look") // of its own, so that closing it harms no cell
 	run, err := l.client().Open(ctx, schemas.Open{Identity: identity})
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (a *app) withRun(ctx context.Context, use func(*bus.Run) error) error {
 	return use(run)
 }
 
-func (a *app) printCatalog(entries []schemas.CatalogEntry, problems []string, key string) {
+func (a *app) printCatalog(entries []schemas.CatalogEntry, problems []string, key, none string) {
 	if a.json {
 		out := map[string]any{key: entries}
 		if entries == nil {
@@ -93,7 +93,7 @@ func (a *app) printCatalog(entries []schemas.CatalogEntry, problems []string, ke
 		return
 	}
 	if len(entries) == 0 {
-		fmt.Fprintln(a.out, "no tools match")
+		fmt.Fprintln(a.out, none)
 	}
 	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
 	for _, e := range entries {
@@ -101,12 +101,12 @@ func (a *app) printCatalog(entries []schemas.CatalogEntry, problems []string, ke
 	}
 	_ = w.Flush()
 	for _, p := range problems {
-		a.note(a.style(yellow, "problem: ") + printable(p))
+		a.note(styled(a.errColor, yellow, "problem: ") + printable(p))
 	}
 }
 
 func firstLine(text string, limit int) string {
-	text, _, _ = strings.Cut(text, "\n")
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit-1]) + "…"
 	}

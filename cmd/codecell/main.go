@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// version is set by the build.
-var version = "0.1.0"
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for an orderly end. From then on signals act as usual, so that a second one
 	// ends the process at once.
 	context.AfterFunc(ctx, stop)
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, color: colorful(os.Stdout), live: terminal(os.Stderr)}
+	a := &app{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
+		color: colorful(os.Stdout), errColor: colorful(os.Stderr), live: terminal(os.Stderr),
+	}
 	code := a.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

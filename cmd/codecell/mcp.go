@@ -35,9 +35,17 @@ clients must then show ("Authorization: Bearer …").`,
 		Example: `  codecell mcp --config codecell.json5
   codecell mcp --http 127.0.0.1:8811`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := a.mcp(cmd.Context(), o)
+			if err != nil && o.http == "" {
+				a.json = false // standard output is the protocol's
+				a.report(err)
+				return exit(exitUsage)
+			}
+			return err
+		},
 	}
-	cmd.Flags().StringVar(&o.http, "http", "", "host:port at which to serve streamable HTTP; port 0 takes a free one")
+	cmd.Flags().StringVar(&o.http, "http", "", "`host:port` at which to serve streamable HTTP; port 0 takes a free one")
 	cmd.Flags().DurationVar(&o.drain, "drain-timeout", drainTimeout, "how long running calls may take to end on SIGINT or SIGTERM")
 	cmd.Flags().DurationVar(&o.idle, "idle-timeout", time.Hour, "with --http: end sessions that have been silent for so long")
 	cmd.Flags().IntVar(&o.sessions, "max-sessions", 100, "with --http: how many sessions may be open at once")
@@ -64,11 +72,20 @@ func (a *app) mcp(ctx context.Context, o mcpOptions) error {
 	}
 	defer l.close()
 	service := newMCPService(l.client(), a.agent, a.log())
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
+	// The client needn't wait for slow servers before it can shake hands.
+	starting, stop := context.WithCancel(ctx)
+	started := make(chan struct{})
 	go func() {
-		a.awaitTools(serving, l)
+		defer close(started)
+		l.awaitTools(starting)
+		if starting.Err() == nil {
+			a.warn(l.problems())
+		}
 		service.toolsReady()
+	}()
+	defer func() {
+		stop()
+		<-started
 	}()
 	if web == nil {
 		err = a.mcpStdio(ctx, service, o)
@@ -96,10 +113,10 @@ func (a *app) mcpStdio(ctx context.Context, service *mcpService, o mcpOptions) e
 	select {
 	case err = <-left:
 		// End of input is how a client leaves.
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = nil
+		if err == nil || errors.Is(err, io.EOF) {
+			return nil
 		}
-		return err
+		return fmt.Errorf("the connection to the MCP client broke: %w", err)
 	case <-ctx.Done():
 		service.drain(ctx, o.drain)
 		return nil // the reader may never return; the process ends anyway

@@ -27,7 +27,7 @@ func (s *mcpSession) exec(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		if err != nil {
 			return failure(err), ctx.Err()
 		}
-		callID := newCallID()
+		callID := newCallID("mcp")
 		result, err := run.Exec(ctx, schemas.Exec{CallID: callID, Input: input})
 		if ctx.Err() != nil {
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -55,7 +55,7 @@ func (s *mcpSession) wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 			return failure(refused), nil
 		}
 		client, identity := s.service.client, s.identity()
-		result, err := client.Wait(ctx, schemas.Wait{CallID: newCallID(), Identity: identity, RunID: in.RunID})
+		result, err := client.Wait(ctx, schemas.Wait{CallID: newCallID("mcp"), Identity: identity, RunID: in.RunID})
 		if ctx.Err() != nil {
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 			defer cancel()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/codecell/codecell/schemas"
 )
@@ -18,11 +20,15 @@ const (
 	green  = "\x1b[32m"
 	yellow = "\x1b[33m"
 	plain  = "\x1b[0m"
+
+	eraseLine = "\x1b[K" // to its end
 )
 
-// style colours text on a terminal.
-func (a *app) style(code, text string) string {
-	if !a.color {
+// style colours text for standard output, where that is a terminal.
+func (a *app) style(code, text string) string { return styled(a.color, code, text) }
+
+func styled(on bool, code, text string) string {
+	if !on {
 		return text
 	}
 	return code + text + plain
@@ -38,28 +44,22 @@ func (a *app) printResult(r *schemas.Result) error {
 		fmt.Fprintf(a.out, "%s\n", text)
 		return nil
 	}
-	for _, o := range r.Output {
-		if o.Type == "text" {
-			fmt.Fprintln(a.out, printable(o.Text))
-			continue
-		}
-		fmt.Fprintln(a.out, indented(o.Value))
-	}
+	a.printOutput(r)
 	switch r.Status {
 	case schemas.StatusCompleted:
-		for _, w := range r.Warnings {
-			fmt.Fprintln(a.out, a.style(yellow, "warning: "+printable(w)))
-		}
 		fmt.Fprintln(a.out, indented(r.Value))
-		a.note(a.style(green, "completed") + a.counts(&r.Telemetry))
+		for _, w := range r.Warnings {
+			a.note(styled(a.errColor, yellow, "warning: ") + printable(w))
+		}
+		a.note(styled(a.errColor, green, "completed") + styled(a.errColor, dim, counts(&r.Telemetry)))
 	case schemas.StatusWaiting:
-		fmt.Fprintln(a.out, a.style(yellow, "waiting")+" ("+r.Reason+")"+a.counts(&r.Telemetry))
-		for _, p := range r.Pending {
-			fmt.Fprintln(a.out, "  pending: "+pendingText(&p))
+		fmt.Fprintln(a.out, a.style(yellow, "waiting")+" ("+r.Reason+")"+a.style(dim, counts(&r.Telemetry)))
+		for i := range r.Pending {
+			fmt.Fprintln(a.out, "  pending: "+pendingText(&r.Pending[i]))
 		}
 		fmt.Fprintln(a.out, "go on with: "+a.style(bold, "codecell wait "+r.RunID))
 	default:
-		fmt.Fprintln(a.out, a.style(red, "failed")+" ("+string(r.Code)+")"+a.counts(&r.Telemetry))
+		fmt.Fprintln(a.out, a.style(red, "failed")+" ("+string(r.Code)+")"+a.style(dim, counts(&r.Telemetry)))
 		fmt.Fprintln(a.out, printable(strings.TrimRight(r.Error, "\n")))
 		for _, c := range r.Telemetry.Calls {
 			fmt.Fprintf(a.out, "  call %s %s: %s\n", c.ID, printable(c.Tool), c.Outcome)
@@ -68,19 +68,32 @@ func (a *app) printResult(r *schemas.Result) error {
 	return nil
 }
 
-func (a *app) counts(t *schemas.Telemetry) string {
+// printOutput shows what the program emitted in a leg.
+func (a *app) printOutput(r *schemas.Result) {
+	for _, o := range r.Output {
+		if o.Type == "text" {
+			fmt.Fprintln(a.out, printable(o.Text))
+			continue
+		}
+		fmt.Fprintln(a.out, indented(o.Value))
+	}
+}
+
+// counts is what the run has done so far, if anything.
+func counts(t *schemas.Telemetry) string {
 	if t.CallCount == 0 && t.SearchCount == 0 {
 		return ""
 	}
-	return a.style(dim, fmt.Sprintf(" · calls %d, searches %d, in this run", t.CallCount, t.SearchCount))
+	return fmt.Sprintf(" · calls %d, searches %d, in this run", t.CallCount, t.SearchCount)
 }
 
-func pendingText(p *schemas.PendingCall) string {
-	name := p.Kind
+func pendingText(p *schemas.PendingCall) string { return pendingName(p) + " (" + p.State + ")" }
+
+func pendingName(p *schemas.PendingCall) string {
 	if p.Tool != "" {
-		name = printable(p.Tool)
+		return printable(p.Tool)
 	}
-	return name + " (" + p.State + ")"
+	return p.Kind
 }
 
 // note tells people, on standard error, what isn't part of the result.
@@ -88,18 +101,6 @@ func (a *app) note(text string) {
 	if !a.json {
 		fmt.Fprintln(a.err, text)
 	}
-}
-
-// pending tells what a program waits for, while a command goes on waiting.
-func (a *app) pending(r *schemas.Result) {
-	if !a.live || len(r.Pending) == 0 {
-		return
-	}
-	names := make([]string, len(r.Pending))
-	for i := range r.Pending {
-		names[i] = pendingText(&r.Pending[i])
-	}
-	a.note(a.style(dim, "still pending: "+strings.Join(names, ", ")))
 }
 
 // progress shows on a terminal that something takes long. The returned function ends it.
@@ -116,10 +117,11 @@ func (a *app) progress(what string) (stop func()) {
 		for shown := false; ; shown = true {
 			select {
 			case <-ticker.C:
-				fmt.Fprintf(a.err, "\r%s … %ds ", what, int(time.Since(start).Seconds()))
+				line := fmt.Sprintf("%s … %d s", what, int(time.Since(start).Seconds()))
+				fmt.Fprint(a.err, "\r"+styled(a.errColor, dim, line)+eraseLine)
 			case <-done:
 				if shown {
-					fmt.Fprint(a.err, "\r\x1b[K")
+					fmt.Fprint(a.err, "\r"+eraseLine)
 				}
 				return
 			}
@@ -138,17 +140,18 @@ func indented(v schemas.JSON) string {
 	}
 	var b bytes.Buffer
 	if json.Indent(&b, v, "", "  ") != nil {
-		return string(v)
+		return printable(string(v))
 	}
-	return b.String()
+	return printable(b.String())
 }
 
-// printable keeps text from a program or a server from steering the terminal.
+// printable keeps text from a program or a server from steering the terminal, or its reader: control
+// characters and those that turn the writing direction are replaced.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= 0x20 && r != 0x7f && (r < 0x80 || r > 0x9f) {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) {
 			return r
 		}
-		return '\uFFFD'
+		return utf8.RuneError
 	}, text)
 }

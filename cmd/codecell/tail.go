@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,34 +20,25 @@ func (a *app) tailCommand() *cobra.Command {
 		Short: "Show what happens, as it happens",
 		Long: `Shows the facts that hosts and executors publish, one a line, until it is interrupted. Without arguments all of them;
 else those of some nouns (run, cell, call, slot, host, executor) or kinds (cell.ended).`,
+		Example:   "  codecell tail cell call.ended",
+		ValidArgs: factKinds(),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			filters, err := feedFilters(args)
+			if err != nil {
+				return err
+			}
 			ctx := cmd.Context()
 			l, err := a.mustDial(ctx)
 			if err != nil {
 				return err
 			}
 			defer l.close()
-			filters := make([]string, 0, len(args))
-			for _, arg := range args {
-				filter, err := feedFilter(arg)
-				if err != nil {
-					return err
-				}
-				filters = append(filters, filter)
-			}
 			events, err := l.client().Watch(ctx, filters...)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintln(a.err, "listening; Ctrl-C ends")
-			var dropped uint64
-			for e := range events {
-				if e.Dropped > dropped {
-					a.note(a.style(yellow, fmt.Sprintf("%d facts were lost: this terminal is too slow", e.Dropped-dropped)))
-					dropped = e.Dropped
-				}
-				a.printEvent(&e)
-			}
+			a.printEvents(events)
 			if ctx.Err() == nil {
 				return errors.New("the connection to the bus was closed")
 			}
@@ -54,19 +47,47 @@ else those of some nouns (run, cell, call, slot, host, executor) or kinds (cell.
 	}
 }
 
-// feedFilter turns "cell" or "cell.ended" into a subject pattern.
-func feedFilter(arg string) (string, error) {
-	tokens := strings.Split(arg, ".")
-	known := false
+func (a *app) printEvents(events iter.Seq[bus.Event]) {
+	var dropped uint64
+	for e := range events {
+		if e.Dropped > dropped {
+			fmt.Fprintln(a.err, styled(a.errColor, yellow, fmt.Sprintf("%d facts were lost: this reader is too slow", e.Dropped-dropped)))
+			dropped = e.Dropped
+		}
+		a.printEvent(&e)
+	}
+}
+
+// factKinds lists all nouns and kinds of facts.
+func factKinds() []string {
+	var kinds []string
 	for _, row := range bus.Rows() {
-		if rest, ok := strings.CutPrefix(row.Verb, "feed."); ok {
-			known = known || rest == arg || strings.HasPrefix(rest, arg+".")
+		if kind, ok := strings.CutPrefix(row.Verb, "feed."); ok {
+			noun, _, _ := strings.Cut(kind, ".")
+			kinds = append(kinds, noun, kind)
 		}
 	}
-	if !known {
-		return "", fmt.Errorf("%q is no kind of fact: give a noun (run, cell, call, slot, host, executor) or a noun and a kind (cell.ended)", arg)
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// feedFilters turns nouns and kinds into subject patterns of which none covers another.
+func feedFilters(args []string) ([]string, error) {
+	known := factKinds()
+	var filters []string
+	for _, arg := range args {
+		if !slices.Contains(known, arg) {
+			return nil, fmt.Errorf("%q is no kind of fact: give some of %s", arg, strings.Join(known, ", "))
+		}
+		noun, _, specific := strings.Cut(arg, ".")
+		if specific && slices.Contains(args, noun) {
+			continue
+		}
+		if filter := bus.Facts(strings.Split(arg, ".")...); !slices.Contains(filters, filter) {
+			filters = append(filters, filter)
+		}
 	}
-	return bus.Facts(tokens...), nil
+	return filters, nil
 }
 
 func (a *app) printEvent(e *bus.Event) {

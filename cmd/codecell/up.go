@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/oklog/run"
@@ -20,10 +21,13 @@ func (a *app) upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run a host with an embedded bus",
-		Long: `Runs a host: an embedded bus (or the one that the configuration names), cells, and the configured tools.
-Prints one line when it is ready. SIGINT or SIGTERM drains it: no new programs are taken, running ones may
-end within --drain-timeout. A second signal ends it at once.`,
-		Args: cobra.NoArgs,
+		Long: `Runs a host: an embedded bus (or the one that --bus or bus.urls name), cells, and the configured tools.
+Prints one line when it is ready, with the URL that other commands take as --bus. SIGINT or SIGTERM drains it: no new
+programs are taken, running ones may end within --drain-timeout. A second signal ends it at once.
+
+CODECELL_BUS says where other commands find a host; up itself doesn't look at it.`,
+		Example: "  codecell up --listen 127.0.0.1:4222",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := a.config()
 			if err != nil {
@@ -38,6 +42,9 @@ end within --drain-timeout. A second signal ends it at once.`,
 			if a.bus != "" {
 				config.Bus.URLs = []string{a.bus}
 			}
+			if (listen != "" || storeDir != "") && !config.Bus.Embedded() {
+				return fmt.Errorf("--listen and --store-dir are for an embedded bus, but this host is to use the one at %s: leave them out", strings.Join(config.Bus.URLs, ", "))
+			}
 			node, err := host.Up(cmd.Context(), host.NodeOptions{Config: config, Version: version, Logger: a.log()})
 			if err != nil {
 				return err
@@ -45,8 +52,8 @@ end within --drain-timeout. A second signal ends it at once.`,
 			return a.keep(cmd.Context(), node, drain)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "", "host:port at which the embedded bus takes clients; port 0 takes a free one (default: no port)")
-	cmd.Flags().StringVar(&storeDir, "store-dir", "", "folder for what the bus must keep (default: in memory)")
+	cmd.Flags().StringVar(&listen, "listen", "", "`host:port` at which the embedded bus takes clients; port 0 takes a free one (default: no port)")
+	cmd.Flags().StringVar(&storeDir, "store-dir", "", "`folder` for what the bus must keep (default: in memory)")
 	cmd.Flags().DurationVar(&drain, "drain-timeout", drainTimeout, "how long running programs may take to end")
 	return cmd
 }
@@ -99,7 +106,7 @@ func (a *app) keep(ctx context.Context, node *host.Node, drain time.Duration) er
 func (a *app) ready(node *host.Node) {
 	a.warn(node.Problems())
 	if a.json {
-		a.printJSON(map[string]any{"ready": true, "host": node.Host().ID(), "bus": node.URL(), "problems": len(node.Problems())})
+		a.printJSON(map[string]any{"ready": true, "host": node.Host().ID(), "bus": node.URL(), "problems": append([]string{}, node.Problems()...)})
 		return
 	}
 	where := "no port; give --listen to let others in"

@@ -13,16 +13,19 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// errInterrupted is a Ctrl-C. The cell has been cancelled.
-var errInterrupted = errors.New("interrupted; the cell was cancelled")
-
-func newCallID() string { return "cli-" + strings.ToLower(rand.Text()) }
+// newCallID mints the id of a call, as a model's provider would.
+func newCallID(way string) string { return way + "-" + strings.ToLower(rand.Text()) }
 
 func (a *app) waitCommand() *cobra.Command {
+	var out bool
 	cmd := &cobra.Command{
-		Use:   "wait RUNID",
+		Use:   "wait [flags] RUNID",
 		Short: "Go on with a waiting program",
-		Args:  exactly("RUNID, from a waiting result"),
+		Long: `Goes on with a program that exec or an earlier wait left waiting on a running host, in the session that started it.
+
+Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting again.`,
+		Args:              exactly("RUNID, from a waiting result"),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			l, err := a.mustDial(ctx)
@@ -30,13 +33,21 @@ func (a *app) waitCommand() *cobra.Command {
 				return err
 			}
 			defer l.close()
-			result, err := a.wait(ctx, l.client(), args[0])
-			if err != nil {
+			result, err := a.wait(ctx, l.client(), args[0], "running")
+			switch {
+			case ctx.Err() != nil:
+				// The cell belongs to the host, and lives on.
+				a.report(&schemas.Error{Code: schemas.Aborted, Message: "interrupted; the program goes on: codecell wait " + args[0]})
+				return exit(exitWaiting)
+			case err != nil:
 				return err
+			case out:
+				return a.waitOut(ctx, l.client(), result)
 			}
 			return a.finish(result)
 		},
 	}
+	cmd.Flags().BoolVar(&out, "wait", false, "go on until the program has ended")
 	a.identityFlags(cmd)
 	return cmd
 }
@@ -44,9 +55,11 @@ func (a *app) waitCommand() *cobra.Command {
 func (a *app) cancelCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use:   "cancel RUNID",
-		Short: "End a program",
-		Args:  exactly("RUNID, from a waiting result or from `codecell slots`"),
+		Use:               "cancel [flags] RUNID",
+		Short:             "End a program",
+		Long:              "Ends a program on a running host, whichever session started it.",
+		Args:              exactly("RUNID, from a waiting result or from `codecell slots`"),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := a.mustDial(cmd.Context())
 			if err != nil {
@@ -73,46 +86,64 @@ func (a *app) cancelCommand() *cobra.Command {
 	return cmd
 }
 
-// wait waits once. An interrupt leaves the cell as it is: it belongs to a host, and may be waited
-// for again.
-func (a *app) wait(ctx context.Context, client *bus.Client, runID string) (*schemas.Result, error) {
-	stop := a.progress("waiting")
-	defer stop()
-	return client.Wait(ctx, schemas.Wait{CallID: newCallID(), Identity: a.identity(), RunID: runID})
+// wait waits once.
+func (a *app) wait(ctx context.Context, client *bus.Client, runID, doing string) (*schemas.Result, error) {
+	defer a.progress(doing)()
+	return client.Wait(ctx, schemas.Wait{CallID: newCallID("cli"), Identity: a.identity(), RunID: runID})
 }
 
-// waitOut waits until the program has ended, and joins the output of all its legs. An interrupt cancels
-// the cell: whoever asked for the end doesn't want what is left half done.
-func (a *app) waitOut(ctx context.Context, client *bus.Client, result *schemas.Result) (*schemas.Result, error) {
-	output := result.Output
+// waitOut waits until the program has ended. People see its output as it comes; the one JSON object has
+// that of all legs.
+func (a *app) waitOut(ctx context.Context, client *bus.Client, result *schemas.Result) error {
+	var output []schemas.OutputItem
 	for result.Status == schemas.StatusWaiting {
+		if a.json {
+			output = append(output, result.Output...)
+		} else {
+			a.printOutput(result)
+		}
 		runID := result.RunID
-		a.pending(result)
-		next, err := a.wait(ctx, client, runID)
+		next, err := a.wait(ctx, client, runID, waitingFor(result))
 		if ctx.Err() != nil {
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-			defer cancel()
-			if err := client.Cancel(late, runID, schemas.Cancel{Identity: a.identity(), Reason: "interrupted"}); err != nil {
-				return nil, fmt.Errorf("interrupted, and the cell could not be cancelled: %w", err)
-			}
-			return nil, errInterrupted
+			return a.interrupted(ctx, func(late context.Context) error {
+				return client.Cancel(late, runID, schemas.Cancel{Identity: a.identity(), Reason: interruptReason})
+			})
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		output = append(output, next.Output...)
 		result = next
 	}
-	whole := *result
-	whole.Output = output
-	return &whole, nil
+	if len(output) > 0 {
+		whole := *result
+		whole.Output = append(output, result.Output...)
+		result = &whole
+	}
+	return a.finish(result)
+}
+
+// waitingFor says in a few words what a program waits for.
+func waitingFor(r *schemas.Result) string {
+	const shown = 3
+	var names []string
+	for i := range r.Pending {
+		if i == shown {
+			names = append(names, fmt.Sprintf("%d more", len(r.Pending)-shown))
+			break
+		}
+		names = append(names, pendingName(&r.Pending[i]))
+	}
+	if r.Reason == schemas.ReasonYield || len(names) == 0 {
+		return "running"
+	}
+	return "waiting for " + strings.Join(names, ", ")
 }
 
 // exactly wants one argument, and says which.
 func exactly(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("expected one argument: %s; got %d", what, len(args))
+			return fmt.Errorf("expected one argument: %s; got %d; see `%s --help`", what, len(args), cmd.CommandPath())
 		}
 		return nil
 	}
