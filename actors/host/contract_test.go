@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/codecell/codecell/actors/tool"
@@ -145,4 +146,33 @@ func TestSpec_B4_RandomBytesOnEverySubject(t *testing.T) {
 	if r := exec(t, run, `return (await echo({n: 3})).n`); string(r.Value) != "3" {
 		t.Errorf("the next program: %+v", r)
 	}
+}
+
+// TestEphemeralRunsLoseNoMessage: many callers of one ephemeral run, which ends and is opened again all
+// the time, are all answered.
+func TestEphemeralRunsLoseNoMessage(t *testing.T) {
+	n := node(t, nil)
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			for range 50 {
+				run, err := n.Client().Open(t.Context(), schemas.Open{Identity: someone("e"), Ephemeral: true})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				result, err := run.Exec(t.Context(), schemas.Exec{CallID: "c", Input: schemas.JSON(`{"title":"t","code":"return 1"}`)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				// A caller that attached while another's program ended may be told that the run is gone: an
+				// answer, at once, that says what to do.
+				if result.Status != schemas.StatusCompleted && !strings.Contains(result.Error, "open a new one") {
+					t.Errorf("result = %+v", result)
+				}
+			}
+		})
+	}
+	callers.Wait()
 }

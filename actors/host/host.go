@@ -23,8 +23,12 @@ import (
 	"github.com/codecell/codecell/wasm"
 )
 
-// runIdleTTL ends runs that nobody uses and nobody closed.
-const runIdleTTL = 24 * time.Hour
+const (
+	// runIdleTTL ends runs that nobody uses and nobody closed.
+	runIdleTTL = 24 * time.Hour
+	// ephemeralIdleTTL ends those that were opened for one program that never came.
+	ephemeralIdleTTL = time.Minute
+)
 
 // Options say how a host runs. Conn, Engine and Config are required.
 type Options struct {
@@ -124,7 +128,9 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 
 // spawn starts the actors.
 func (h *Host) spawn() error {
-	h.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+	// The throttle of dead-letter logs keeps a goroutine for its interval, after the system has ended too.
+	throttle := actor.WithDeadLetterThrottleInterval(time.Millisecond)
+	h.system = actor.NewActorSystem(throttle, actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(quiet{h.log.Handler()}).With("part", "actors")
 	}), actor.WithDeadLetterThrottleInterval(time.Millisecond)) // a goroutine waits this long, also past the host's end
 	ready := make(chan struct{})

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -30,7 +31,9 @@ func (r *root) Receive(ctx actor.Context) {
 	case *openRun:
 		r.openRun(ctx, m)
 	case *run.Closed:
-		r.closed(m)
+		r.closed(ctx, m)
+	case *bury:
+		ctx.Poison(m.run)
 	}
 }
 
@@ -43,15 +46,14 @@ func (r *root) openRun(ctx actor.Context, m *openRun) {
 	id := m.ask.Identity
 	if token, ok := r.host.identities.get(id); ok {
 		if pid, ok := r.host.runs.get(token); ok {
-			ctx.Send(pid, &run.Attach{})
-			m.reply(token, nil)
+			r.attach(ctx, m, token, pid)
 			return
 		}
 	}
 	token := newRunToken()
 	pid, err := ctx.SpawnNamed(run.New(run.Spec{
 		Host: r.host.id, Token: token, Identity: id, Ephemeral: m.ask.Ephemeral,
-		Env: &env{r.host}, Cells: r.host.cellDeps(), IdleTTL: runIdleTTL,
+		Env: &env{r.host}, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
 	}), token)
 	if err != nil {
 		m.reply("", &schemas.Error{Code: schemas.InternalError, Message: "the run could not be opened: " + err.Error()})
@@ -63,16 +65,47 @@ func (r *root) openRun(ctx actor.Context, m *openRun) {
 	m.reply(token, nil)
 }
 
-func (r *root) closed(m *run.Closed) {
-	r.host.runs.remove(m.Token)
-	id, ok := r.host.owners.get(m.Token)
+// attach asks the run whether it goes on. One that has just ended has said so before it answers, so
+// that asking again opens a new one.
+func (r *root) attach(ctx actor.Context, m *openRun, token string, pid *actor.PID) {
+	self, system := ctx.Self(), ctx.ActorSystem()
+	ctx.Send(pid, &run.Attach{Reply: func(open bool) {
+		if open {
+			m.reply(token, nil)
+			return
+		}
+		system.Root.Send(self, m)
+	}})
+}
+
+// idleTTL is when a run that nobody uses is closed.
+func idleTTL(ask *schemas.Open) time.Duration {
+	if ask.Ephemeral {
+		return ephemeralIdleTTL
+	}
+	return runIdleTTL
+}
+
+// lingering is how long an ended run answers what was on its way to it when its route was taken away.
+const lingering = time.Second
+
+// bury stops a run that has lingered.
+type bury struct{ run *actor.PID }
+
+func (r *root) closed(ctx actor.Context, m *run.Closed) {
+	pid, ok := r.host.runs.get(m.Token)
 	if !ok {
 		return
 	}
-	r.host.owners.remove(m.Token)
-	if token, _ := r.host.identities.get(id); token == m.Token {
-		r.host.identities.remove(id)
+	r.host.runs.remove(m.Token)
+	if id, ok := r.host.owners.get(m.Token); ok {
+		r.host.owners.remove(m.Token)
+		if token, _ := r.host.identities.get(id); token == m.Token {
+			r.host.identities.remove(id)
+		}
 	}
+	self, system := ctx.Self(), ctx.ActorSystem()
+	time.AfterFunc(lingering, func() { system.Root.Send(self, &bury{run: pid}) })
 }
 
 // rootSupervisor stops what fails. The slot ledger is the truth about the process's limits, so

@@ -21,8 +21,10 @@ type run struct {
 	// preparing is the programs that are being read and have no cell yet.
 	preparing map[*Exec]bool
 	// used is false until the first exec: an ephemeral run doesn't end before it began.
-	used      bool
-	closing   *Close
+	used    bool
+	closing *Close
+	// over: the run has ended and only answers what was on its way to it.
+	over      bool
 	waiters   []func(*schemas.Error)
 	idleTimer *time.Timer
 }
@@ -68,7 +70,7 @@ func (r *run) Receive(ctx actor.Context) {
 	case *Abort:
 		r.abort(ctx, m)
 	case *Attach:
-		r.touch(ctx)
+		r.attach(ctx, m)
 	case *idled:
 		r.idle(ctx)
 	case *Close:
@@ -78,6 +80,15 @@ func (r *run) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		r.stopIdle()
 	}
+}
+
+// attach keeps the run for another caller, who is going to use it.
+func (r *run) attach(ctx actor.Context, m *Attach) {
+	if r.closing == nil {
+		r.used = false
+		r.touch(ctx)
+	}
+	m.Reply(r.closing == nil)
 }
 
 func (r *run) opened(ctx actor.Context) {
@@ -129,7 +140,7 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 	pid, err := ctx.SpawnNamed(cell.New(r.spec.Cells, cell.Spec{
 		Address: address, Title: m.input.Title, CallID: m.exec.Msg.CallID, Source: m.input.Code,
 		Image: m.admission.Image, Limits: m.admission.Limits, Start: m.exec.Start,
-		RestartSafe: m.input.RestartSafe, Port: port, Reply: explainSyntax(m.input.Code, m.exec.Reply),
+		RestartSafe: m.input.RestartSafe, Required: m.input.AwaitResults, Live: m.admission.Live, Port: port, Reply: explainSyntax(m.input.Code, m.exec.Reply),
 	}), id)
 	if err != nil {
 		r.spec.Env.CellGone(id)
@@ -258,26 +269,35 @@ func (r *run) close(ctx actor.Context, m *Close) {
 
 // settle ends the run once nothing is left to do: it was closed, or was there for its cells only.
 func (r *run) settle(ctx actor.Context) {
-	r.touch(ctx)
 	if len(r.cells) > 0 || len(r.preparing) > 0 {
+		r.touch(ctx)
 		return
 	}
-	switch {
-	case r.closing != nil:
-	case r.spec.Ephemeral && r.used:
+	if r.closing == nil && r.spec.Ephemeral && r.used {
 		r.closing = &Close{Reason: "last cell ended"}
-	default:
+	}
+	if r.closing == nil {
+		r.touch(ctx)
 		return
 	}
-	r.spec.Env.Fact(&schemas.RunClosed{
-		At: time.Now().UnixNano(), Host: r.spec.Host, Run: r.spec.Token, Reason: r.closing.Reason,
-	})
-	ctx.Send(ctx.Parent(), &Closed{Token: r.spec.Token, Reason: r.closing.Reason})
+	r.end(ctx)
 	for _, done := range r.waiters {
 		done(nil)
 	}
 	r.waiters = nil
-	ctx.Stop(ctx.Self())
+}
+
+// end tells the parent, once. The run goes on to answer what is on its way until the parent stops it.
+func (r *run) end(ctx actor.Context) {
+	if r.over {
+		return
+	}
+	r.over = true
+	r.stopIdle()
+	r.spec.Env.Fact(&schemas.RunClosed{
+		At: time.Now().UnixNano(), Host: r.spec.Host, Run: r.spec.Token, Reason: r.closing.Reason,
+	})
+	ctx.Send(ctx.Parent(), &Closed{Token: r.spec.Token, Reason: r.closing.Reason})
 }
 
 func (r *run) status(ctx actor.Context) {
@@ -300,7 +320,7 @@ type idled struct{}
 
 // touch starts the idle time anew.
 func (r *run) touch(ctx actor.Context) {
-	if r.spec.IdleTTL <= 0 {
+	if r.spec.IdleTTL <= 0 || r.over {
 		return
 	}
 	r.stopIdle()
@@ -316,7 +336,7 @@ func (r *run) stopIdle() {
 }
 
 func (r *run) idle(ctx actor.Context) {
-	if len(r.cells) > 0 || len(r.preparing) > 0 {
+	if len(r.cells) > 0 || len(r.preparing) > 0 || r.over {
 		r.touch(ctx)
 		return
 	}

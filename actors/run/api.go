@@ -8,7 +8,8 @@
 //
 //   - Route [Exec], [Wait], [Cancel] and [Close] to the run that owns the cell.
 //   - Supervise with Stop, never restart: cells have side effects.
-//   - Forget the run on [Closed].
+//   - On [Closed], take the run out of the routing table at once, and stop it a while later: it answers
+//     what was on its way to it.
 package run
 
 import (
@@ -62,6 +63,8 @@ type Admission struct {
 	Image   *cell.Image
 	Surface schemas.Surface
 	Limits  schemas.Limits
+	// Live parks cells with their guests instead of snapshots (S10).
+	Live bool
 	// Problems are tools and servers that could not be admitted.
 	Problems []string
 }
@@ -100,8 +103,9 @@ type (
 		Reason   string
 		Reply    func(*schemas.Error)
 	}
-	// Attach keeps an ephemeral run open for a caller that opened it again.
-	Attach struct{}
+	// Attach keeps the run open for a caller that opened it again. Reply says whether it is: one that
+	// has ended can't be used any more.
+	Attach struct{ Reply func(open bool) }
 	// Ask requests the run's cells: []schemas.CellStatus is the response.
 	Ask struct{}
 )
