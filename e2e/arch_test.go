@@ -50,12 +50,9 @@ var rooms = map[string]room{
 			"go.uber.org/goleak",
 		},
 	},
-	"actors/catalog": {
-		from:      []string{"schemas"},
-		libraries: []string{"github.com/kljensen/snowball"},
-	},
-	"actors/policy": {from: []string{"schemas"}},
-	"actors/slot":   {libraries: []string{"github.com/asynkron/protoactor-go"}},
+	"actors/catalog": {from: []string{"schemas"}},
+	"actors/policy":  {from: []string{"schemas"}},
+	"actors/slot":    {libraries: []string{"github.com/asynkron/protoactor-go"}},
 	"actors/cell": {
 		from:      []string{"schemas", "wasm", "actors/slot"},
 		libraries: []string{"github.com/asynkron/protoactor-go"},
