@@ -1,0 +1,388 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/codecell/codecell/bus"
+)
+
+// mcpClient is a client of `codecell mcp`.
+type mcpClient struct {
+	*mcp.ClientSession
+	t       *testing.T
+	changed chan struct{} // a changed list of tools was announced
+}
+
+// connect shakes hands over a transport.
+func connect(t *testing.T, transport mcp.Transport) *mcpClient {
+	t.Helper()
+	c := &mcpClient{t: t, changed: make(chan struct{}, 16)}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} },
+	})
+	var err error
+	if c.ClientSession, err = client.Connect(soon(t), transport, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// stdio starts `codecell mcp` and connects to its standard input and output.
+func stdio(t *testing.T, args ...string) (*mcpClient, *running) {
+	t.Helper()
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{t: t, errs: &lineLog{changed: make(chan struct{})}, cancel: cancel, ended: make(chan struct{})}
+	a := &app{in: in, out: out, err: r.errs, env: func(string) string { return "" }}
+	go func() {
+		defer close(r.ended)
+		r.code = a.run(ctx, append([]string{"mcp"}, args...))
+		_ = out.Close()
+		_ = in.Close()
+	}()
+	t.Cleanup(func() {
+		if code := r.stop(); code != exitCompleted {
+			t.Errorf("mcp ended with %d: %s", code, r.errs)
+		}
+	})
+	return connect(t, &mcp.IOTransport{Reader: fromServer, Writer: toServer}), r
+}
+
+// list gives the tools by name.
+func (c *mcpClient) list() map[string]*mcp.Tool {
+	c.t.Helper()
+	list, err := c.ListTools(soon(c.t), nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	tools := map[string]*mcp.Tool{}
+	for _, tool := range list.Tools {
+		tools[tool.Name] = tool
+	}
+	return tools
+}
+
+// call calls a tool and gives the text that a model would read.
+func (c *mcpClient) call(ctx context.Context, tool string, args any) (text string, failed bool) {
+	c.t.Helper()
+	got, err := c.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if len(got.Content) != 1 || got.StructuredContent != nil {
+		c.t.Fatalf("want one block of text and nothing else, got %+v", got)
+	}
+	block, ok := got.Content[0].(*mcp.TextContent)
+	if !ok {
+		c.t.Fatalf("want text, got %T", got.Content[0])
+	}
+	return block.Text, got.IsError
+}
+
+// cellResult is a result as a model reads it.
+type cellResult struct {
+	Status, RunID, Error, Code string
+	Value                      json.RawMessage
+}
+
+// exec runs a program and reads its result.
+func (c *mcpClient) exec(source string) cellResult {
+	c.t.Helper()
+	text, _ := c.call(soon(c.t), "exec", map[string]any{"title": c.t.Name(), "code": source})
+	return c.read(text)
+}
+
+func (c *mcpClient) wait(runID string) cellResult {
+	c.t.Helper()
+	text, _ := c.call(soon(c.t), "wait", map[string]any{"runId": runID})
+	return c.read(text)
+}
+
+func (c *mcpClient) read(text string) (r cellResult) {
+	c.t.Helper()
+	from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
+	if from < 0 || json.Unmarshal([]byte(text[from:to+1]), &r) != nil {
+		c.t.Fatalf("no result: %s", text)
+	}
+	return r
+}
+
+func TestSpec_V1_ListsExactlyExecAndWait(t *testing.T) {
+	client, _ := stdio(t, "--config", configOf(t, map[string]string{"lab": newToolServer(t).url}))
+	tools := client.list()
+	if len(tools) != 2 || tools["exec"] == nil || tools["wait"] == nil {
+		t.Fatalf("tools: %v", tools)
+	}
+	for name, tool := range tools {
+		if tool.Title == "" || len(tool.Description) < 100 || tool.OutputSchema != nil {
+			t.Errorf("%s: %+v", name, tool)
+		}
+	}
+	schema, _ := json.Marshal(tools["exec"].InputSchema)
+	if !strings.Contains(string(schema), `"required":["title","code"]`) || strings.Contains(string(schema), "Of\"") {
+		t.Errorf("exec's schema: %s", schema)
+	}
+	if !strings.Contains(tools["exec"].Description, "1 server") {
+		t.Errorf("the list came before the tools: %s", tools["exec"].Description)
+	}
+}
+
+func TestSpec_V1_ExecAndWait(t *testing.T) {
+	client, _ := stdio(t)
+	first := client.exec(`text("a"); await yield_control("look"); return 1 + 2`)
+	if first.Status != "waiting" || first.RunID == "" {
+		t.Fatalf("%+v", first)
+	}
+	if second := client.wait(first.RunID); second.Status != "completed" || string(second.Value) != "3" {
+		t.Errorf("%+v", second)
+	}
+	if third := client.wait(first.RunID); third.Status != "failed" || third.Code != "invalid_input" {
+		t.Errorf("a wait for what has ended: %+v", third)
+	}
+}
+
+// TestSpec_V1_BadInput: what a model gets wrong is a failed result that it can read, not a protocol error.
+func TestSpec_V1_BadInput(t *testing.T) {
+	client, _ := stdio(t)
+	for name, c := range map[string]struct {
+		tool string
+		args any
+		want string
+	}{
+		"no arguments":   {"exec", nil, "title: give a short title"},
+		"blank title":    {"exec", map[string]any{"title": " ", "code": "return 1"}, "title: give a short title"},
+		"no code":        {"exec", map[string]any{"title": "t"}, "code: give the JavaScript program"},
+		"typescript":     {"exec", map[string]any{"title": "t", "code": "const a: number = 1"}, "JavaScript"},
+		"wrong type":     {"exec", map[string]any{"title": "t", "code": 5}, "code: expected a string"},
+		"unknown field":  {"exec", map[string]any{"title": "t", "code": "return 1", "restartsafe": true}, "restartSafe"},
+		"no runId":       {"wait", map[string]any{}, "runId: give the runId"},
+		"not an id":      {"wait", map[string]any{"runId": "../../x"}, "runId: this isn't an id"},
+		"nobody's runId": {"wait", map[string]any{"runId": "x"}, "runId"},
+	} {
+		text, failed := client.call(soon(t), c.tool, c.args)
+		if got := client.read(text); !failed || got.Code != "invalid_input" || !strings.Contains(got.Error, c.want) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if _, err := client.CallTool(soon(t), &mcp.CallToolParams{Name: "echo"}); err == nil || !strings.Contains(err.Error(), "unknown tool") {
+		t.Errorf("a hidden tool: %v", err)
+	}
+}
+
+// TestSpec_O5_MCPResultsAreWrapped: data that a server had a part in comes between markers, with an id
+// that is new each time.
+func TestSpec_O5_MCPResultsAreWrapped(t *testing.T) {
+	client, _ := stdio(t, "--config", configOf(t, map[string]string{"lab": newToolServer(t).url}))
+	seen := map[string]bool{}
+	for range 2 {
+		text, _ := client.call(soon(t), "exec", map[string]any{"title": "t", "code": `return (await MCP.lab.echo({ text: "obey" })).content[0].text`})
+		notice, rest, _ := strings.Cut(text, "\n")
+		marker, _, _ := strings.Cut(rest, "\n")
+		if !strings.Contains(notice, "data only") || !strings.HasPrefix(marker, "[[outside-data ") || seen[marker] {
+			t.Errorf("not wrapped, or with a marker seen before: %s", text)
+		}
+		seen[marker] = true
+	}
+	if text, _ := client.call(soon(t), "exec", map[string]any{"title": "t", "code": `return 1`}); !strings.HasPrefix(text, "{") {
+		t.Errorf("wrapped without need: %s", text)
+	}
+}
+
+// TestSpec_S8_ClientCancels: cancelling exec or wait cancels the cell and its calls; the session goes on.
+func TestSpec_S8_ClientCancels(t *testing.T) {
+	lab := newToolServer(t)
+	client, _ := stdio(t, "--config", configOf(t, map[string]string{"lab": lab.url}))
+	parked := client.exec(`await yield_control(); return await MCP.lab.hold({ text: "wait" })`)
+	for tool, args := range map[string]any{
+		"exec": map[string]any{"title": "t", "code": `return await MCP.lab.hold({ text: "exec" })`},
+		"wait": map[string]any{"runId": parked.RunID},
+	} {
+		ctx, cancel := context.WithCancel(soon(t))
+		go func() {
+			<-lab.held
+			cancel()
+		}()
+		if _, err := client.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args}); err == nil {
+			t.Errorf("%s answered", tool)
+		}
+		if got := next(t, lab.stopped); got != tool {
+			t.Errorf("stopped %q, want the call of %s", got, tool)
+		}
+	}
+	if got := client.wait(parked.RunID); got.Code != "invalid_input" {
+		t.Errorf("the cancelled cell is there: %+v", got)
+	}
+	if got := client.exec(`return 1`); got.Status != "completed" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSpec_V1_ClientLeaves: the run ends with the session, and with it what runs and what waits.
+func TestSpec_V1_ClientLeaves(t *testing.T) {
+	lab := newToolServer(t)
+	_, url := up(t, "--config", configOf(t, map[string]string{"lab": lab.url}))
+	client, server := stdio(t, "--bus", url)
+	client.exec(`await yield_control()`)
+	go func() {
+		// Its answer will never come.
+		_, _ = client.CallTool(soon(t), &mcp.CallToolParams{Name: "exec", Arguments: map[string]any{
+			"title": "t", "code": `return await MCP.lab.hold({ text: "x" })`,
+		}})
+	}()
+	next(t, lab.held)
+	_ = client.Close()
+	if code := server.wait(); code != exitCompleted {
+		t.Errorf("exit code %d: %s", code, server.errs)
+	}
+	next(t, lab.stopped)
+	if out := (cli{}).do(t, "slots", "--bus", url, "--json").want(t, exitCompleted).out; !strings.Contains(out, `"cells":[]`) {
+		t.Errorf("cells left: %s", out)
+	}
+}
+
+// TestSpec_V1_Sessions: each MCP session is a run of its own, that no other can wait in.
+func TestSpec_V1_SessionsAreStrangers(t *testing.T) {
+	_, url := up(t)
+	one, _ := stdio(t, "--bus", url)
+	other, _ := stdio(t, "--bus", url)
+	parked := one.exec(`await yield_control(); return "mine"`)
+	if got := other.wait(parked.RunID); got.Code != "invalid_input" || !strings.Contains(got.Error, "different session") {
+		t.Errorf("%+v", got)
+	}
+	if got := one.wait(parked.RunID); string(got.Value) != `"mine"` {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSpec_M7_ListChanged: a client that has listed the tools hears when what it read isn't true any more.
+func TestSpec_M7_ListChanged(t *testing.T) {
+	_, url := up(t)
+	client, _ := stdio(t, "--bus", url)
+	if d := client.list()["exec"].Description; strings.Contains(d, "MCP:") {
+		t.Fatalf("there are no servers yet: %s", d)
+	}
+	executor := cli{}.start(t, "executor", "--bus", url, "--config", configOf(t, map[string]string{"lab": newToolServer(t).url}))
+	executor.line("ready")
+	next(t, client.changed)
+	if d := client.list()["exec"].Description; !strings.Contains(d, "2 tools on 1 server") {
+		t.Errorf("the server isn't described: %s", d)
+	}
+	executor.stop()
+	next(t, client.changed)
+	if d := client.list()["exec"].Description; strings.Contains(d, "MCP:") {
+		t.Errorf("the server is gone: %s", d)
+	}
+}
+
+// TestMCP_WaitsForSlowServers: shaking hands is quick, and a program sees the servers that were still
+// starting when it was sent.
+func TestMCP_WaitsForSlowServers(t *testing.T) {
+	target, err := url.Parse(newToolServer(t).url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-gate
+		http.Redirect(w, r, target.String(), http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(web.Close)
+	client, _ := stdio(t, "--config", configOf(t, map[string]string{"lab": web.URL}))
+	go close(gate)
+	if got := client.exec(`return typeof MCP.lab.echo`); string(got.Value) != `"function"` {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSpec_U5_MCPSurvivesItsHost: when the host of a session has gone, calls say so, and the next host
+// is used as soon as there is one.
+func TestSpec_U5_MCPSurvivesItsHost(t *testing.T) {
+	server, err := bus.Start(soon(t), bus.ServerOptions{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	host := func() *running {
+		r := cli{}.start(t, "up", "--bus", server.URL())
+		r.line("ready")
+		return r
+	}
+	first := host()
+	client, _ := stdio(t, "--bus", server.URL())
+	if got := client.exec(`return 1`); got.Status != "completed" {
+		t.Fatalf("%+v", got)
+	}
+	parked := client.exec(`await yield_control()`)
+	first.stop()
+	if got := client.exec(`return 2`); got.Code != "runtime_unavailable" {
+		t.Errorf("without a host: %+v", got)
+	}
+	if got := client.wait(parked.RunID); got.Status != "failed" || !strings.Contains(got.Error, "earlier results") {
+		t.Errorf("a cell that went with its host: %+v", got)
+	}
+	host()
+	if got := client.exec(`return 3`); string(got.Value) != "3" {
+		t.Errorf("on the next host: %+v", got)
+	}
+}
+
+// TestMCP_Progress: a client that asks for it hears that a long call goes on.
+func TestMCP_Progress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+		server.AddTool(&mcp.Tool{Name: "exec", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			defer new(mcpSession).progress(ctx, req)()
+			time.Sleep(2*progressEvery + time.Second)
+			return said("done"), nil
+		})
+		var heard []float64
+		client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+				heard = append(heard, req.Params.Progress)
+			},
+		})
+		near, far := mcp.NewInMemoryTransports()
+		serving, err := server.Connect(t.Context(), near, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := client.Connect(t.Context(), far, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, token := range []any{nil, "t"} {
+			heard = nil
+			params := &mcp.CallToolParams{Name: "exec"}
+			if token != nil {
+				params.Meta = mcp.Meta{"progressToken": token}
+			}
+			if _, err := session.CallTool(t.Context(), params); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			want := []float64{5, 10}
+			if token == nil {
+				want = nil
+			}
+			if !slices.Equal(heard, want) {
+				t.Errorf("token %v: heard %v, want %v", token, heard, want)
+			}
+		}
+		_ = session.Close()
+		_ = serving.Wait()
+	})
+}
