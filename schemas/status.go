@@ -31,4 +31,6 @@ type CellStatus struct {
 	Pending int    `msgpack:"pending" json:"pending"`
 	Slot    bool   `msgpack:"slot" json:"slot"`
 	AgeMs   int64  `msgpack:"age_ms" json:"ageMs"`
+	// MemoryBytes is the size of its guest, or of the snapshot that it's parked as.
+	MemoryBytes int `msgpack:"memory_bytes,omitempty" json:"memoryBytes,omitempty"`
 }

@@ -159,8 +159,15 @@ func (g *Guest) Check(ctx context.Context, source string) (*GuestError, error) {
 	return parseGuestError(text), nil
 }
 
-// Memory is the size of the guest's linear memory in bytes. It is called between legs.
-func (g *Guest) Memory() int { return int(g.env.machine.mem.Size()) }
+// Memory is the size of the guest's linear memory in bytes, 0 once it's closed. A running leg is waited for.
+func (g *Guest) Memory() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return 0
+	}
+	return int(g.env.machine.mem.Size())
+}
 
 // Close frees the guest. A running leg is stopped first (its error matches ErrClosed), so Close must not be called from
 // Env.Sync or Env.Clock. Closing twice is fine.

@@ -67,7 +67,7 @@ func newShell(deps Deps, spec Spec) *shell {
 		deps: deps, spec: spec, log: log, guest: newGuest(deps, spec, log), timers: make(map[Timer]*time.Timer),
 		machine: NewMachine(MachineSpec{
 			Address: spec.Address, Title: spec.Title, Limits: spec.Limits, Start: spec.Start,
-			RestartSafe: spec.RestartSafe, Tool: spec.Port.Tool, Telemetry: spec.Port.Telemetry,
+			RestartSafe: spec.RestartSafe, Required: spec.Required, Live: spec.Live, Tool: spec.Port.Tool, Telemetry: spec.Port.Telemetry,
 		}),
 	}
 }
@@ -88,7 +88,7 @@ func (s *shell) Receive(ctx actor.Context) {
 	case *slot.Refused:
 		s.feed(SlotRefused{At: time.Now(), Ticket: m.Ticket})
 	case *slot.Wanted:
-		s.feed(WorkerWanted{})
+		s.feed(WorkerWanted{At: time.Now()})
 	case *parkDone:
 		s.feed(m.Event)
 	case *Wait:

@@ -52,6 +52,13 @@ type Spec struct {
 	Start time.Time
 	// RestartSafe marks results as replay-safe (R2).
 	RestartSafe bool
+	// Required keeps the exec open until its tools have answered (awaitResults, Q1–Q3). The cell never
+	// waits for a wait: it parks unseen, and only the time that it is parked isn't counted in its budget.
+	// Each such rest is bounded by Limits.SnapshotTTL, like any other idle time of a parked cell.
+	Required bool
+	// Live parks the cell with its guest instead of a snapshot, for all its life (S10): no snapshot
+	// limit, and up to Limits.MemoryBytes stay held.
+	Live bool
 	// Port is the cell's way to its run.
 	Port Port
 	// Reply answers the exec.

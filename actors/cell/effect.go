@@ -27,7 +27,7 @@ type (
 	}
 	// StopLeg stops the running leg; its LegDone still follows.
 	StopLeg struct{}
-	// Park turns the live guest into a snapshot. [Parked] or [ParkFailed] follows.
+	// Park turns the live guest into a snapshot; cells that park live do without. [Parked] or [ParkFailed] follows.
 	Park struct{}
 	// DropGuest gives up the live guest.
 	DropGuest struct{}

@@ -35,10 +35,10 @@ func (m *Machine) fail(at time.Time, f Failure) {
 // finish releases everything, gives the terminal result, and ends.
 func (m *Machine) finish(at time.Time, r *schemas.Result) {
 	m.releaseRequests(at)
-	if len(m.observers) > 0 {
-		m.clearDeadline()
-	} else if m.phase == phaseParked {
-		m.emit(ClearTimer{Timer{Kind: TTLTimer, Turn: m.turn}})
+	m.emit(ClearTimer{m.life})
+	m.endGrace()
+	if m.spec.Live && m.started && (m.phase == phaseQueued || m.phase == phaseParked) {
+		m.emit(DropGuest{})
 	}
 	switch m.phase {
 	case phaseIdle:
@@ -132,9 +132,25 @@ func (m *Machine) abort(e Abort) {
 	m.releaseRequests(e.At)
 }
 
+// exhausted says how a budget ended that nothing can be pending after.
 func (m *Machine) exhausted() Failure {
-	return Failure{Code: schemas.Timeout, Text: "code mode timeout exceeded: the program used up its budget of " + m.budget() +
-		" without anything pending"}
+	how := " without anything pending"
+	switch {
+	case m.rigid != nil:
+		return *m.rigid
+	case m.spec.Required:
+		how = ", beside the time that it was parked for its tools"
+	}
+	return Failure{Code: schemas.Timeout, Text: "code mode timeout exceeded: the program used up its budget of " + m.budget() + how}
+}
+
+// expired says why a parked cell was given up (S4).
+func (m *Machine) expired() Failure {
+	why := "nobody waited for it in time"
+	if m.spec.Required {
+		why = "none of its pending calls and timers answered within " + m.spec.Limits.SnapshotTTL.String()
+	}
+	return Failure{Code: schemas.Aborted, Text: "code mode run expired: " + why}
 }
 
 func (m *Machine) overflow() Failure {

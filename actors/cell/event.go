@@ -33,7 +33,7 @@ type (
 		Ticket uint64
 	}
 	// WorkerWanted asks for the worker of an idle guest (S3).
-	WorkerWanted struct{}
+	WorkerWanted struct{ At time.Time }
 	// LegDone ends a leg.
 	LegDone struct {
 		At time.Time
@@ -46,6 +46,8 @@ type (
 		// Output in guest order; Dropped is what came after it and wasn't kept.
 		Output  []Item
 		Dropped Dropped
+		// Memory is the size of the guest's memory in bytes.
+		Memory int
 		// Untrusted: data of an MCP server or a client reached the program in this leg (O5).
 		Untrusted bool
 		// Main is set in the leg in which the main program settled.
@@ -183,6 +185,8 @@ const (
 	DeadlineTimer TimerKind = iota
 	// TTLTimer ends the life of a parked cell.
 	TTLTimer
+	// GraceTimer parks a required cell whose tools don't answer at once.
+	GraceTimer
 	// RequestTimer is a setTimeout of the program.
 	RequestTimer
 )
@@ -193,6 +197,6 @@ type Timer struct {
 	Kind TimerKind
 	// Request is the id of the program's request, for a RequestTimer.
 	Request string
-	// Turn counts deadlines and TTLs.
+	// Turn counts all others.
 	Turn int
 }

@@ -36,6 +36,8 @@ func TestHammer_S1_S3_S8_Cells(t *testing.T) {
 				p := b.exec(programs[rng.IntN(len(programs))], func(s *Spec) {
 					s.Limits.Timeout = 50 * time.Millisecond
 					s.Limits.PendingCalls = 4
+					s.Required, s.Live = i%3 == 0, i%2 == 0
+					s.Limits.SnapshotTTL = 100 * time.Millisecond // of never()
 				})
 				hammerOne(p, rng, fmt.Sprint(w, "-", i))
 			}

@@ -220,6 +220,7 @@ func (g *guest) step(ctx context.Context, answers []Settlement) (wasm.Leg, error
 
 // collect takes over what a stretch said.
 func (g *guest) collect(end *LegDone, leg *wasm.Leg) {
+	end.Memory = g.live.Memory()
 	dropped := leg.OmittedBytes
 	for _, o := range leg.Output {
 		dropped -= o.OmittedBytes

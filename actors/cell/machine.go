@@ -48,13 +48,16 @@ type Machine struct {
 	ticket  uint64 // of the last ask
 	started bool   // the program has begun: there is state worth keeping
 
-	turn     int // counts deadlines and TTLs
+	turn     int   // counts timers of the cell's own
+	life     Timer // the one deadline or TTL that runs
+	grace    Timer // runs while a required cell idles with its guest; zero otherwise
 	deadline time.Time
-	resumes  int  // waits admitted
-	due      bool // the deadline has passed, and the answer to it is on its way
-	visible  bool // the park in progress is for the observers, not for the ledger
-	yielded  bool // a yield was issued in the last leg
-	rigid    bool // the guest was too large for a snapshot, and hasn't run since
+	left     time.Duration // what a resting required cell has of its budget
+	resumes  int           // waits admitted
+	due      bool          // the deadline has passed, and the answer to it is on its way
+	visible  bool          // the park in progress is for the observers, not for the ledger
+	yielded  bool          // a yield was issued in the last leg
+	rigid    *Failure      // why the guest could not be made a snapshot; it hasn't run since
 
 	observers []*Observer
 	enders    []*Observer // of aborts, answered at the end
@@ -69,7 +72,7 @@ type Machine struct {
 	untrusted bool
 
 	begun  time.Time
-	parked int      // bytes of the snapshot
+	memory int      // bytes of the guest, or of the snapshot
 	ending *Failure // what a stopping cell ends with
 	result *schemas.Result
 }
@@ -81,6 +84,8 @@ type MachineSpec struct {
 	Limits      schemas.Limits
 	Start       time.Time
 	RestartSafe bool
+	Required    bool
+	Live        bool
 	// Tool names a ref; it must be pure.
 	Tool func(ref int) string
 	// Telemetry is the run's part of a result's telemetry; nil for none.
@@ -115,7 +120,7 @@ func (m *Machine) Step(e Event) []Effect {
 	case SlotRefused:
 		m.slotRefused(e)
 	case WorkerWanted:
-		m.workerWanted()
+		m.workerWanted(e)
 	case LegDone:
 		m.legDone(e)
 	case Parked:
@@ -150,10 +155,24 @@ func (m *Machine) begin(e Begin) {
 
 // setDeadline opens the budget of one exec or wait call (S5).
 func (m *Machine) setDeadline(start time.Time) {
-	m.turn++
 	m.due = false
 	m.deadline = start.Add(m.spec.Limits.Timeout)
-	m.emit(SetTimer{Timer: Timer{Kind: DeadlineTimer, Turn: m.turn}, At: m.deadline})
+	m.setLife(DeadlineTimer, SetTimer{At: m.deadline})
+}
+
+// setLife replaces the one timer that ends the cell's call or the cell.
+func (m *Machine) setLife(kind TimerKind, s SetTimer) {
+	if m.life != (Timer{}) {
+		m.emit(ClearTimer{m.life})
+	}
+	m.life = m.newTimer(kind)
+	s.Timer = m.life
+	m.emit(s)
+}
+
+func (m *Machine) newTimer(kind TimerKind) Timer {
+	m.turn++
+	return Timer{Kind: kind, Turn: m.turn}
 }
 
 func (m *Machine) queueForWorker() {
@@ -171,11 +190,12 @@ func (m *Machine) workerGranted(e WorkerGranted) {
 
 // runLeg hands every answer to the guest, in order of arrival, and leaves their places.
 func (m *Machine) runLeg() {
+	m.endGrace()
 	answers := m.inbox.take()
 	for _, a := range answers {
 		m.requests.remove(a.ID)
 	}
-	m.phase, m.started, m.yielded, m.rigid = phaseRunning, true, false, false
+	m.phase, m.started, m.yielded, m.rigid = phaseRunning, true, false, nil
 	m.emit(RunLeg{Answers: answers, Deadline: m.deadline})
 }
 
@@ -186,6 +206,7 @@ func (m *Machine) legDone(e LegDone) {
 	m.output.Drop(e.Dropped)
 	m.untrusted = m.untrusted || e.Untrusted
 	m.unhandled = e.Unhandled
+	m.memory = e.Memory
 	if m.phase == phaseStopping {
 		if e.Failure == nil {
 			m.dropGuest()
@@ -223,6 +244,9 @@ func (m *Machine) note(e LegDone) {
 		if q.Kind == CallRequest {
 			m.history.add(q.ID, q.Ref)
 		}
+	}
+	if m.spec.Required {
+		m.answerYields() // they can't hand the turn back (Q3)
 	}
 	for _, id := range e.Cancelled {
 		m.clear(id)
@@ -264,9 +288,13 @@ func (m *Machine) refill(at time.Time) {
 // A yield, awaited or not, parks the cell at the end of its leg, after the leg's other requests were
 // sent. All legs of a call share its one deadline, and a cell that reaches it with nothing unsettled has
 // spent it computing, however many requests were refused on the way (S9): that's a timeout, not a
-// wait.
+// wait. For a required cell it always is one: what waits for tools is parked, and its clock stands.
 func (m *Machine) settle(at time.Time) {
 	unsettled, _ := m.requests.unsettled()
+	if m.spec.Required && m.due && unsettled+len(m.inbox.items) > 0 {
+		m.fail(at, m.exhausted())
+		return
+	}
 	if unsettled > 0 && m.slot != slotHeld {
 		if m.slot == slotNone {
 			m.slot = slotAsked
@@ -278,16 +306,16 @@ func (m *Machine) settle(at time.Time) {
 	m.refill(at)
 	switch {
 	case m.yielded:
-		m.park(true)
+		m.park(at, true)
 	case len(m.inbox.items) > 0 && m.due && unsettled == 0:
 		m.fail(at, m.exhausted())
 	case m.due && unsettled > 0:
-		m.park(true)
+		m.park(at, true)
 	case len(m.inbox.items) > 0:
 		m.runLeg()
 	case unsettled == 0:
 		m.complete(at)
 	default:
-		m.emit(IdleWorker{})
+		m.idle()
 	}
 }

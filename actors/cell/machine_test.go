@@ -25,6 +25,7 @@ type world struct {
 	ticket              uint64
 	leg, park, stopped  bool
 	live, frozen        bool
+	rested              time.Duration // of a required cell: time off its worker
 	timers              map[Timer]bool
 	fired               []Timer
 	calls               map[string]bool // dispatched and neither settled nor cancelled
@@ -32,6 +33,7 @@ type world struct {
 	arrivals            []string        // ids in order of arrival, not handed over yet
 	observers           map[*Observer]int
 	waiting             map[*Observer]bool
+	given               map[*schemas.Result]bool
 	ended               bool
 	nextID              int
 	guestTimers         []string
@@ -45,9 +47,9 @@ func newWorld(t *rapid.T) *world {
 	l.QueuedCalls = rapid.IntRange(1, 6).Draw(t, "queue")
 	l.MemoryBytes, l.SnapshotBytes = 1<<20, 100
 	w := &world{t: t, now: time.Unix(1000, 0), timers: map[Timer]bool{}, calls: map[string]bool{}, settled: map[string]int{},
-		observers: map[*Observer]int{}, waiting: map[*Observer]bool{}, open: map[string]RequestKind{}}
+		observers: map[*Observer]int{}, given: map[*schemas.Result]bool{}, waiting: map[*Observer]bool{}, open: map[string]RequestKind{}}
 	w.m = NewMachine(MachineSpec{Limits: l, Start: w.now, Tool: func(int) string { return "tool" },
-		Address: schemas.Address{Cell: "c"}})
+		Address: schemas.Address{Cell: "c"}, Required: rapid.Bool().Draw(t, "required"), Live: rapid.Bool().Draw(t, "live")})
 	w.step(Begin{At: w.now, Observer: w.observer("exec")})
 	return w
 }
@@ -63,17 +65,12 @@ func (w *world) step(e Event) {
 	for _, effect := range slices.Clone(w.m.Step(e)) {
 		w.check(effect)
 	}
-	w.must(w.ended || w.leg || w.park || w.askedWorker || w.askedSlot || w.lifeTimer(), "nothing will ever wake this cell")
-}
-
-// lifeTimer tells whether a deadline or a time to live is running.
-func (w *world) lifeTimer() bool {
-	for t := range w.timers {
-		if t.Kind != RequestTimer {
-			return true
-		}
+	w.must(w.ended || w.leg || w.park || w.askedWorker || w.askedSlot || w.running(DeadlineTimer, TTLTimer) > 0, "nothing will ever wake this cell")
+	w.must(w.running(DeadlineTimer, TTLTimer) <= 1, "timers: %v", w.timers)
+	if w.m.spec.Required && !w.ended {
+		w.must(w.resting() == (w.running(TTLTimer) > 0), "the clock must stand exactly while the cell is off its worker (Q2)")
+		w.must(w.running(GraceTimer) == 0 || w.worker && w.live && !w.leg && !w.park, "grace for a guest that isn't idle")
 	}
-	return false
 }
 
 func (w *world) must(ok bool, format string, args ...any) {
@@ -91,6 +88,11 @@ func (w *world) check(effect Effect) {
 			delete(w.waiting, o)
 		}
 		w.must(e.Result != nil, "an empty answer")
+		if again := w.given[e.Result]; e.Result.Status == schemas.StatusWaiting && !again { // W5: a repeated wait may come at any time
+			w.must(!w.m.spec.Required, "a required cell gave a handle (Q1)")
+			w.must(w.slot && !w.worker && !w.askedWorker, "waiting with a worker, or without a slot")
+		}
+		w.given[e.Result] = true
 		return
 	case Stop:
 		w.must(!w.ended, "stopped twice")
@@ -111,7 +113,7 @@ func (w *world) check(effect Effect) {
 		w.askedWorker, w.ticket = true, e.Ticket
 	case FreeWorker:
 		w.must(w.askedWorker || w.worker, "freed a worker that it has not")
-		w.must(!w.leg && !w.park && !w.live, "gave its worker up with a live guest")
+		w.must(!w.leg && !w.park && (!w.live || w.m.spec.Live), "gave its worker up with a live guest")
 		w.askedWorker, w.worker = false, false
 	case IdleWorker, BusyWorker:
 		w.must(w.worker, "%T without a worker", e)
@@ -123,6 +125,7 @@ func (w *world) check(effect Effect) {
 	case Park:
 		w.must(w.live && !w.leg && !w.park, "parked what isn't idle")
 		w.must(w.slot, "parked without a slot")
+		w.must(!w.m.spec.Live, "a snapshot of a cell that parks live (S10)")
 		w.park = true
 	case DropGuest:
 		w.must(w.live && !w.leg && !w.park, "dropped a guest that isn't idle")
@@ -161,6 +164,10 @@ func (w *world) inFlight() {
 func (w *world) runLeg(e RunLeg) {
 	w.must(w.worker && !w.leg && !w.park, "a leg without a worker, or beside another")
 	w.must(w.live || w.frozen || !w.program, "a leg without a guest")
+	if w.m.spec.Required {
+		w.must(e.Deadline.Equal(w.m.spec.Start.Add(w.m.spec.Limits.Timeout+w.rested)), "a budget that isn't the first one (Q2): off by %v",
+			e.Deadline.Sub(w.m.spec.Start)-w.m.spec.Limits.Timeout-w.rested)
+	}
 	w.leg, w.live, w.frozen, w.program, w.stopped = true, true, false, true, false
 	for _, a := range e.Answers {
 		w.settled[a.ID]++
@@ -196,7 +203,7 @@ func (w *world) moves() map[string]func() {
 		},
 	}
 	if w.worker {
-		moves["worker wanted"] = func() { w.step(WorkerWanted{}) }
+		moves["worker wanted"] = func() { w.step(WorkerWanted{At: w.now}) }
 		moves["worker wanted again"] = moves["worker wanted"]
 	}
 	if w.askedWorker {
@@ -337,7 +344,11 @@ func (w *world) endLeg() {
 
 func (w *world) move() {
 	moves := w.moves()
-	w.now = w.now.Add(time.Millisecond)
+	pass := time.Duration(rapid.IntRange(1, 20).Draw(w.t, "ms")) * time.Millisecond
+	w.now = w.now.Add(pass)
+	if w.resting() {
+		w.rested += pass
+	}
 	moves[rapid.SampledFrom(sorted(moves)).Draw(w.t, "move")]()
 }
 
@@ -361,8 +372,9 @@ func (w *world) finish() {
 	w.must(len(w.waiting) == 0, "%d observers were never answered", len(w.waiting))
 }
 
-// TestSpec_S1_S8_MachineKeepsItsPromises feeds random orders of everything that can happen.
-func TestSpec_S1_S8_MachineKeepsItsPromises(t *testing.T) {
+// TestSpec_S1_S8_Q1_Q2_S10_MachineKeepsItsPromises feeds random orders of everything that can happen, to
+// cells of all kinds.
+func TestSpec_S1_S8_Q1_Q2_S10_MachineKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for range rapid.IntRange(0, 120).Draw(t, "steps") {

@@ -1,20 +1,31 @@
 package cell
 
-import "github.com/codecell/codecell/schemas"
+import (
+	"time"
 
-// park turns the live guest into a snapshot. A visible park ends with a waiting result; the other kind
-// gives the worker to someone else and nobody sees it (S3).
-func (m *Machine) park(visible bool) {
-	m.phase, m.visible = phaseParking, visible
+	"github.com/codecell/codecell/schemas"
+)
+
+// park turns the live guest into a snapshot, or, where cells park live, just lets the worker go (S10).
+// A visible park ends with a waiting result; the other kind gives the worker to someone else and
+// nobody sees it (S3).
+func (m *Machine) park(at time.Time, visible bool) {
+	m.endGrace()
+	m.visible = visible
+	if m.spec.Live {
+		m.parked(at)
+		return
+	}
+	m.phase = phaseParking
 	m.emit(Park{})
 }
 
 // workerWanted gives up the worker of a guest that waits for its tools.
-func (m *Machine) workerWanted() {
+func (m *Machine) workerWanted(e WorkerWanted) {
 	unsettled, _ := m.requests.unsettled()
 	switch {
-	case m.phase == phaseIdle && m.slot == slotHeld && !m.rigid && unsettled > 0:
-		m.park(false)
+	case m.phase == phaseIdle && m.slot == slotHeld && m.rigid == nil && unsettled > 0:
+		m.park(e.At, false)
 	case m.phase == phaseRunning || m.phase == phaseIdle:
 		m.emit(BusyWorker{})
 	}
@@ -22,17 +33,26 @@ func (m *Machine) workerWanted() {
 }
 
 func (m *Machine) parkDone(e Parked) {
-	m.parked = e.Bytes
-	m.emit(FreeWorker{})
+	m.memory = e.Bytes
 	if m.phase == phaseStopping {
 		m.phase = phaseParked
+		m.emit(FreeWorker{})
 		m.fail(e.At, *m.ending)
 		return
 	}
+	m.parked(e.At)
+}
+
+// parked decides what comes after a park: an answer, or another leg as soon as there is something in the
+// inbox.
+func (m *Machine) parked(at time.Time) {
 	m.phase = phaseParked
+	m.emit(FreeWorker{})
 	switch {
+	case m.spec.Required:
+		m.rest(at)
 	case m.visible || m.due:
-		m.announce(e.At)
+		m.announce(at)
 	case len(m.inbox.items) > 0:
 		m.queueForWorker()
 	}
@@ -52,8 +72,8 @@ func (m *Machine) parkFailed(e ParkFailed) {
 	case !tooLarge || m.visible || m.due:
 		m.fail(e.At, e.Failure)
 	default:
-		// Only the ledger wanted it. The program may well finish without a park: go on with the live guest.
-		m.rigid = true
+		// Nobody waits for a park. The program may well finish without a park: go on with the live guest.
+		m.rigid = &e.Failure
 		m.emit(BusyWorker{})
 		if len(m.inbox.items) > 0 {
 			m.runLeg()

@@ -107,21 +107,29 @@ func TestSpec_E1_NeverRestarted(t *testing.T) {
 	})
 }
 
-// afterFirstLeg makes a machine whose program issued the requests in its first leg, which has ended.
-func afterFirstLeg(t *testing.T, requests ...Request) (*Machine, time.Time) {
+// firstLeg makes a machine whose program issued the requests in its first leg, which has ended.
+func firstLeg(t *testing.T, spec MachineSpec, requests ...Request) (*Machine, time.Time) {
 	t.Helper()
 	now := time.Unix(1000, 0)
-	m := NewMachine(MachineSpec{Limits: limits(), Tool: func(int) string { return "t" }})
-	for _, e := range []Event{Begin{At: now, Observer: &Observer{}}, WorkerGranted{At: now, Ticket: 1},
-		LegDone{At: now, Requests: requests}, SlotGranted{At: now}} {
+	spec.Limits, spec.Tool = limits(), func(int) string { return "t" }
+	m := NewMachine(spec)
+	for _, e := range []Event{Begin{At: now, Observer: &Observer{}}, WorkerGranted{At: now, Ticket: 1}, LegDone{At: now, Requests: requests}} {
 		m.Step(e)
 	}
 	return m, now
 }
 
+// afterFirstLeg is firstLeg, and the requests are sent.
+func afterFirstLeg(t *testing.T, spec MachineSpec, requests ...Request) (*Machine, time.Time) {
+	t.Helper()
+	m, now := firstLeg(t, spec, requests...)
+	m.Step(SlotGranted{At: now})
+	return m, now
+}
+
 // G4: a timer that fires while a leg runs, and is cleared by that leg, never reaches the program.
 func TestSpec_G4_TimerClearedAfterItFired(t *testing.T) {
-	m, now := afterFirstLeg(t, Request{ID: "1", Kind: TimerRequest}, Request{ID: "2", Kind: CallRequest}, Request{ID: "3", Kind: CallRequest})
+	m, now := afterFirstLeg(t, MachineSpec{}, Request{ID: "1", Kind: TimerRequest}, Request{ID: "2", Kind: CallRequest}, Request{ID: "3", Kind: CallRequest})
 	m.Step(Answer{At: now, ID: "2", State: schemas.AnswerDone}) // the leg runs
 	m.Step(TimerFired{At: now, Timer: Timer{Kind: RequestTimer, Request: "1"}})
 	m.Step(Answer{At: now, ID: "3", State: schemas.AnswerDone})

@@ -19,7 +19,7 @@ func (m *Machine) Ended() bool { return m.phase == phaseEnded }
 // Status is the machine's part of the cell's status.
 func (m *Machine) Status() schemas.CellStatus {
 	unsettled, _ := m.requests.unsettled()
-	st := schemas.CellStatus{State: "running", Pending: unsettled, Slot: m.slot == slotHeld}
+	st := schemas.CellStatus{State: "running", Pending: unsettled, Slot: m.slot == slotHeld, MemoryBytes: m.memory}
 	switch {
 	case m.phase >= phaseStopping:
 		st.State = "ending"

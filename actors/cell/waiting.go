@@ -16,20 +16,18 @@ func (m *Machine) announce(at time.Time) {
 	if unsettled > 0 && unsettled == yields {
 		reason = schemas.ReasonYield
 	}
-	m.clearDeadline()
-	m.emit(Tell{&schemas.CellParked{
-		At: at.UnixNano(), Address: m.spec.Address, Reason: reason, Pending: unsettled, SnapshotBytes: m.parked,
-	}})
+	fact := &schemas.CellParked{At: at.UnixNano(), Address: m.spec.Address, Reason: reason, Pending: unsettled}
+	if m.spec.Live {
+		fact.GuestBytes = m.memory
+	} else {
+		fact.SnapshotBytes = m.memory
+	}
+	m.emit(Tell{fact})
 	m.respond(&schemas.Result{
 		Status: schemas.StatusWaiting, RunID: m.spec.Address.Cell, Reason: reason,
 		Pending: m.requests.pending(m.spec.Tool), Output: m.output.Waiting(),
 	})
-	m.turn++
-	m.emit(SetTimer{Timer: Timer{Kind: TTLTimer, Turn: m.turn}, After: m.spec.Limits.SnapshotTTL})
-}
-
-func (m *Machine) clearDeadline() {
-	m.emit(ClearTimer{Timer{Kind: DeadlineTimer, Turn: m.turn}})
+	m.setLife(TTLTimer, SetTimer{After: m.spec.Limits.SnapshotTTL})
 }
 
 // observed admits a wait, or says why not (W2, W5).
@@ -69,7 +67,6 @@ func (m *Machine) refuse(o *Observer, text string) {
 
 // resume opens the budget of a wait, answers the yields, and goes on if anything was answered.
 func (m *Machine) resume(e Observed) {
-	m.emit(ClearTimer{Timer{Kind: TTLTimer, Turn: m.turn}})
 	m.resumes++
 	m.observers = append(m.observers, e.Observer)
 	m.emit(Tell{&schemas.CellResumed{At: e.At.UnixNano(), Address: m.spec.Address}})
@@ -78,14 +75,20 @@ func (m *Machine) resume(e Observed) {
 		start = e.At
 	}
 	m.setDeadline(start)
+	m.answerYields()
+	if len(m.inbox.items) > 0 {
+		m.queueForWorker()
+	}
+}
+
+// answerYields settles the yields that are pending.
+func (m *Machine) answerYields() {
+	m.yielded = false
 	for _, q := range m.requests.all {
 		if q.Kind == YieldRequest && q.state != answered {
 			q.state = answered
 			m.inbox.put(Settlement{ID: q.ID, Value: yielded(q.Reason)})
 		}
-	}
-	if len(m.inbox.items) > 0 {
-		m.queueForWorker()
 	}
 }
 

@@ -31,14 +31,16 @@ func (m *Machine) answer(e Answer) {
 		DurationUs: e.At.Sub(q.sent).Microseconds(),
 	}})
 	m.inbox.put(Settlement{ID: q.ID, Value: e.Value, Err: e.Err})
-	m.wake()
+	m.wake(e.At)
 }
 
 // wake goes on with a cell that has something in its inbox, if someone waits for it.
-func (m *Machine) wake() {
+func (m *Machine) wake(at time.Time) {
 	switch {
 	case m.phase == phaseIdle && m.slot == slotHeld:
 		m.runLeg()
+	case m.phase == phaseParked && m.spec.Required:
+		m.rise(at)
 	case m.phase == phaseParked && len(m.observers) > 0:
 		m.queueForWorker()
 	}
@@ -57,14 +59,18 @@ func (m *Machine) timerFired(e TimerFired) {
 		}
 		q.state = answered
 		m.inbox.put(Settlement{ID: q.ID, Value: schemas.JSON("null")})
-		m.wake()
+		m.wake(e.At)
 	case DeadlineTimer:
-		if e.Timer.Turn == m.turn && !m.due {
+		if e.Timer == m.life && !m.due {
 			m.deadlineDue(e.At)
 		}
 	case TTLTimer:
-		if e.Timer.Turn == m.turn && m.phase == phaseParked && len(m.observers) == 0 {
-			m.fail(e.At, Failure{Code: schemas.Aborted, Text: "code mode run expired: nobody waited for it in time"})
+		if e.Timer == m.life {
+			m.fail(e.At, m.expired())
+		}
+	case GraceTimer:
+		if e.Timer == m.grace {
+			m.park(e.At, false)
 		}
 	}
 }
@@ -81,15 +87,22 @@ func (m *Machine) deadlineDue(at time.Time) {
 			return
 		}
 		m.phase = phaseParked
+		if m.spec.Required {
+			m.fail(at, m.exhausted())
+			return
+		}
 		m.announce(at)
 	case phaseParked:
 		m.announce(at)
 	case phaseIdle:
-		if m.slot == slotHeld {
-			m.park(true)
-			return
+		switch {
+		case m.slot != slotHeld:
+			m.due = true // the ledger's answer is on its way
+		case m.spec.Required:
+			m.fail(at, m.exhausted())
+		default:
+			m.park(at, true)
 		}
-		m.due = true // the ledger's answer is on its way
 	default:
 		m.due = true // the leg or park in progress ends by itself
 	}
