@@ -59,6 +59,15 @@ func (r *Run) Exec(ctx context.Context, exec schemas.Exec) (*schemas.Result, err
 	return r.client.result(ctx, r.Host, ExecSubject(r.Host, r.ID), &exec)
 }
 
+// Direct calls a direct-only tool of the run's surface. A tool's own failure is in the answer.
+func (r *Run) Direct(ctx context.Context, direct schemas.Direct) (*schemas.Directed, error) {
+	rep, err := askHost[schemas.Directed](ctx, r.client, r.Host, DirectSubject(r.Host, r.ID), &direct)
+	if err == nil && rep.Err != nil {
+		return nil, rep.Err
+	}
+	return rep, err
+}
+
 // Describe gives the run's surface and catalog as they are now.
 func (r *Run) Describe(ctx context.Context) (*schemas.Described, error) {
 	return r.describe(ctx, &schemas.Describe{})

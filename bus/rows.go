@@ -38,6 +38,7 @@ func of[T any]() func() any { return func() any { return new(T) } }
 var rows = []Row{
 	{Verb: verbOpen, Queue: HostQueue, New: of[schemas.Open](), NewReply: of[schemas.Opened]()},
 	{Verb: verbExec, Address: onRun, New: of[schemas.Exec](), NewReply: of[schemas.Result]()},
+	{Verb: verbDirect, Address: onRun, New: of[schemas.Direct](), NewReply: of[schemas.Directed]()},
 	{Verb: verbWait, Address: onCell, New: of[schemas.Wait](), NewReply: of[schemas.Result]()},
 	{Verb: verbCancel, Address: onCell, New: of[schemas.Cancel](), NewReply: of[schemas.Ack]()},
 	{Verb: verbClose, Address: onRun, New: of[schemas.Close](), NewReply: of[schemas.Ack]()},

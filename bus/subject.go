@@ -9,6 +9,7 @@ const Prefix = "codecell.v1."
 const (
 	verbOpen     = "open"
 	verbExec     = "exec"
+	verbDirect   = "direct"
 	verbWait     = "wait"
 	verbCancel   = "cancel"
 	verbClose    = "close"
@@ -32,6 +33,9 @@ func OpenSubject() string { return Prefix + verbOpen }
 
 // ExecSubject starts a cell in a run: Exec → Result.
 func ExecSubject(host, run string) string { return join2(verbExec, host, run) }
+
+// DirectSubject calls a direct-only tool for a run: Direct → Directed.
+func DirectSubject(host, run string) string { return join2(verbDirect, host, run) }
 
 // WaitSubject continues a parked cell: Wait → Result.
 func WaitSubject(host, cell string) string { return join2(verbWait, host, cell) }

@@ -33,6 +33,9 @@ type ToolsConfig struct {
 	Allow []string `json:"allow"`
 	// Deny lists tools there aren't. It wins over every other list.
 	Deny []string `json:"deny"`
+	// Direct lists tools that the model sees and calls itself, beside exec and wait: those whose results
+	// programs can't use, such as images. They are in no catalog.
+	Direct []string `json:"direct"`
 	// DisableTools: no tools at all.
 	DisableTools bool `json:"disableTools"`
 	// Owners are the senders who may use owner-only tools. Global only.

@@ -22,7 +22,7 @@ var (
 		ReplaySafe: true, Idempotent: true, DirectOnly: true, OwnerOnly: true, Sequential: true,
 	}
 	aSurface = schemas.Surface{Tools: []schemas.SurfaceTool{{
-		Name: "exec", Title: "Run", Description: "Runs a program.",
+		Direct: true, Name: "exec", Title: "Run", Description: "Runs a program.",
 		InputSchema: schemas.JSON(`{"type":"object"}`), OutputSchema: schemas.JSON(`{}`),
 	}}, Version: "v-1"}
 	anEntry  = schemas.CatalogEntry{CallableName: "read", ToolName: "read", Owner: "core", Source: schemas.SourceNative, Description: "Reads.", Input: "{path: string}", Output: "{content: string}"}
@@ -50,6 +50,9 @@ var messages = []any{
 	schemas.Close{Identity: anIdentity, Reason: "done", CallID: "toolu_1"},
 	schemas.Describe{Known: "v1"},
 	schemas.Described{Surface: aSurface, Catalog: []schemas.CatalogEntry{anEntry}, Problems: []string{"server gone"}, Err: anError},
+	schemas.Direct{CallID: "toolu_1", Name: "screenshot", Args: schemas.JSON(`{"page":1}`), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+	schemas.Directed{Source: schemas.SourceMCP, Value: schemas.JSON(`{"content":[]}`),
+		Call: &schemas.CallError{Code: schemas.CallToolError, Name: "TypeError", Message: "no", Location: "tool", Effect: schemas.Failed}, Err: anError},
 	schemas.Exec{CallID: "toolu_1", Input: schemas.JSON(`{"title":"t","code":"return 1"}`), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 	schemas.ExecutorJoined{At: 1767225600000000000, Executor: "e1", Owner: "fs", Tools: 4},
 	schemas.ExecutorLeft{At: 1767225600000000000, Executor: "e1", Owner: "fs", Reason: "drained"},

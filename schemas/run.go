@@ -25,8 +25,10 @@ type Surface struct {
 	Version string `msgpack:"version"`
 }
 
-// SurfaceTool is one tool as a model sees it. Its schema is flat (A7).
+// SurfaceTool is one tool as a model sees it. The schemas of exec and wait are flat (A7).
 type SurfaceTool struct {
+	// Direct: the tool isn't exec or wait but one that is called by [Direct].
+	Direct bool `msgpack:"direct,omitempty" json:"-"`
 	Name         string `msgpack:"name" json:"name"`
 	Title        string `msgpack:"title,omitempty" json:"title,omitempty"`
 	Description  string `msgpack:"description" json:"description"`
@@ -43,6 +45,26 @@ type Exec struct {
 	Input JSON `msgpack:"input"`
 	// TraceParent is the caller's W3C trace context, handed on to every nested call (P2).
 	TraceParent string `msgpack:"trace_parent,omitempty"`
+}
+
+// Direct calls a direct-only tool for the model: one whose result can't cross the JSON bridge of a
+// cell (A2).
+type Direct struct {
+	CallID string `msgpack:"call_id"`
+	// Name is the tool's name on the [Surface].
+	Name        string `msgpack:"name"`
+	Args        JSON   `msgpack:"args"`
+	TraceParent string `msgpack:"trace_parent,omitempty"`
+}
+
+// Directed answers [Direct]: Value, or why there is none. Call is the tool's own failure, Err a
+// request that couldn't be made.
+type Directed struct {
+	// Source says how to read Value: that of an MCP tool is its native result.
+	Source Source     `msgpack:"source,omitempty"`
+	Value  JSON       `msgpack:"value,omitempty"`
+	Call   *CallError `msgpack:"call,omitempty"`
+	Err    *Error     `msgpack:"err,omitempty"`
 }
 
 // Wait continues a parked cell.

@@ -111,6 +111,10 @@ func (d *directory) make(id schemas.Identity, offers []schemas.Registration) (*r
 	tools, servers, problems := merge(offers)
 	rules := policy.RulesFor(d.config, id)
 	tools = policy.Effective(tools, rules)
+	policy.MarkDirect(tools, d.config, id.Agent)
+	shown, tools := policy.Split(tools)
+	direct, unnamed := nameDirect(shown)
+	problems = append(problems, unnamed...)
 	limits := d.config.LimitsFor(id.Agent)
 	cat, faults := catalog.Build(tools, catalog.Options{
 		Contract: d.config.Contract, Servers: servers,
@@ -127,7 +131,7 @@ func (d *directory) make(id schemas.Identity, offers []schemas.Registration) (*r
 	return &run.Admission{
 		Catalog: cat, Image: image, Limits: limits, Problems: problems,
 		Live:    d.config.ParkingFor(id.Agent) == schemas.ParkLive,
-		Surface: surface(cat, limits),
+		Surface: surface(cat, limits, direct), Direct: direct,
 	}, nil
 }
 

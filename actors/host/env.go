@@ -22,18 +22,21 @@ func (e *env) Admit(id schemas.Identity) (*run.Admission, error) { return e.h.di
 // NewCellID mints the public id of a cell.
 func (e *env) NewCellID() string { return bus.NewRunID(e.h.id) }
 
-// Send publishes a call. The answer comes to the cell as an ordinary message.
-func (e *env) Send(call *schemas.Call) *schemas.CallError {
-	route, ok := e.h.cells.get(call.Address.Cell)
-	if !ok {
-		return &schemas.CallError{
-			Code: schemas.CallToolError, Location: "transport", Effect: schemas.NotStarted,
-			Message: "the cell is ending; the call was not sent",
+// Send publishes a call. The answer comes to the cell, or to whom it is for, as an ordinary message.
+func (e *env) Send(call *schemas.Call, to *actor.PID) *schemas.CallError {
+	if to == nil {
+		route, ok := e.h.cells.get(call.Address.Cell)
+		if !ok {
+			return &schemas.CallError{
+				Code: schemas.CallToolError, Location: "transport", Effect: schemas.NotStarted,
+				Message: "the cell is ending; the call was not sent",
+			}
 		}
+		to = route.cell
 	}
 	key := flightKey{cell: call.Address.Cell, call: call.ID}
 	e.h.flights.add(flight{
-		key: key, cell: route.cell, owner: bus.OwnerToken(call.Source, call.Owner), tool: call.Tool, sent: time.Now(),
+		key: key, cell: to, owner: bus.OwnerToken(call.Source, call.Owner), tool: call.Tool, sent: time.Now(),
 	})
 	err := e.h.conn.Publish(
 		bus.ToolSubject(call.Source, call.Owner, call.Tool),

@@ -18,6 +18,7 @@ import (
 type (
 	openRequest     = bus.Request[schemas.Open, schemas.Opened]
 	execRequest     = bus.Request[schemas.Exec, schemas.Result]
+	directRequest   = bus.Request[schemas.Direct, schemas.Directed]
 	waitRequest     = bus.Request[schemas.Wait, schemas.Result]
 	cancelRequest   = bus.Request[schemas.Cancel, schemas.Ack]
 	closeRequest    = bus.Request[schemas.Close, schemas.Ack]
@@ -34,6 +35,7 @@ func (h *Host) serve() error {
 			return bus.Serve(h.conn, bus.OpenSubject(), bus.HostQueue, h.onOpen)
 		},
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.ExecSubject), "", h.onExec) },
+		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.DirectSubject), "", h.onDirect) },
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.WaitSubject), "", h.onWait) },
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.CancelSubject), "", h.onCancel) },
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.CloseSubject), "", h.onClose) },
@@ -68,6 +70,8 @@ func address(subject string) string {
 
 const drainingMessage = "this host is shutting down: open a new run on another host, or try again when it is back"
 
+const noRunMessage = "there is no such run on this host: it was closed, or was never opened; open a new one"
+
 func (h *Host) onOpen(r *openRequest) {
 	go func() { h.answer(r.Respond(h.openRun(&r.Body))) }()
 }
@@ -98,9 +102,22 @@ func (h *Host) onExec(r *execRequest) {
 	case h.draining.Load():
 		reply(failed(schemas.RuntimeUnavailable, drainingMessage))
 	case !ok:
-		reply(failed(schemas.InvalidInput, "there is no such run on this host: it was closed, or was never opened; open a new one"))
+		reply(failed(schemas.InvalidInput, noRunMessage))
 	default:
 		h.system.Root.Send(pid, &run.Exec{Msg: &r.Body, Start: start, Reply: reply})
+	}
+}
+
+func (h *Host) onDirect(r *directRequest) {
+	reply := func(d *schemas.Directed) { h.answer(r.Respond(d)) }
+	pid, ok := h.runs.get(address(r.Subject))
+	switch {
+	case h.draining.Load():
+		reply(&schemas.Directed{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: drainingMessage}})
+	case !ok:
+		reply(&schemas.Directed{Err: schemas.Refuse("", noRunMessage)})
+	default:
+		h.system.Root.Send(pid, &run.Direct{Msg: &r.Body, Reply: reply})
 	}
 }
 
@@ -191,7 +208,7 @@ func (h *Host) onSearch(r *searchRequest) {
 func (h *Host) admissionOf(token string) (*run.Admission, *schemas.Error) {
 	id, ok := h.owners.get(token)
 	if !ok {
-		return nil, schemas.Refuse("", "there is no such run on this host: it was closed, or was never opened; open a new one")
+		return nil, schemas.Refuse("", noRunMessage)
 	}
 	admission, err := h.directory.admit(id)
 	if err != nil {

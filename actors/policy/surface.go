@@ -56,6 +56,18 @@ func Split(tools []schemas.Tool) (direct, catalog []schemas.Tool) {
 	return direct, catalog
 }
 
+// MarkDirect marks those of the tools as direct-only that the configuration lists for the whole of it
+// or for the agent. It changes the slice's elements.
+func MarkDirect(tools []schemas.Tool, c *schemas.Config, agent string) {
+	entries := slices.Concat(c.Tools.Direct, c.Agent(agent).Tools.Direct)
+	for i := range tools {
+		t := &tools[i]
+		if slices.ContainsFunc(entries, func(e string) bool { return allows(e, t) }) {
+			t.DirectOnly = true
+		}
+	}
+}
+
 // CheckPayload holds the names of the tools in a provider's final payload against what Code Mode
 // may show: exactly one exec, exactly one wait, and of the direct tools each at most once. A
 // payload that isn't so aborts the request (A4).

@@ -20,6 +20,9 @@ type run struct {
 	ended    *finished
 	// preparing is the programs that are being read and have no cell yet.
 	preparing map[*Exec]bool
+	// looking counts direct calls whose tool is looked up, directs are those on their way.
+	looking int
+	directs directs
 	// used is false until the first exec: an ephemeral run doesn't end before it began.
 	used    bool
 	closing *Close
@@ -46,6 +49,7 @@ func New(spec Spec) *actor.Props {
 			cells:     make(map[string]*live),
 			ended:     newFinished(endedKept),
 			preparing: make(map[*Exec]bool),
+			directs:   directs{open: make(map[string]*directCall)},
 		}
 	}, actor.WithSupervisor(stopFailed{}))
 }
@@ -67,6 +71,12 @@ func (r *run) Receive(ctx actor.Context) {
 		r.cellEnded(ctx, m)
 	case *actor.Terminated:
 		r.cellStopped(ctx, m)
+	case *Direct:
+		r.direct(ctx, m)
+	case *admitted:
+		r.dispatchDirect(ctx, m)
+	case *cell.Answered:
+		r.answered(ctx, m)
 	case *Abort:
 		r.abort(ctx, m)
 	case *Attach:
@@ -220,6 +230,7 @@ func (r *run) abort(ctx actor.Context, m *Abort) {
 			return
 		}
 	}
+	r.abortDirects(ctx, m.CallID, m.Reason)
 	m.Reply(nil) // ended is ended
 }
 
@@ -263,13 +274,14 @@ func (r *run) close(ctx actor.Context, m *Close) {
 		for _, c := range r.cells {
 			ctx.Send(c.pid, &cell.Cancel{Reason: "run closed: " + m.Reason})
 		}
+		r.abortDirects(ctx, "", "run closed: "+m.Reason)
 	}
 	r.settle(ctx)
 }
 
 // settle ends the run once nothing is left to do: it was closed, or was there for its cells only.
 func (r *run) settle(ctx actor.Context) {
-	if len(r.cells) > 0 || len(r.preparing) > 0 {
+	if r.busy() {
 		r.touch(ctx)
 		return
 	}
@@ -285,6 +297,11 @@ func (r *run) settle(ctx actor.Context) {
 		done(nil)
 	}
 	r.waiters = nil
+}
+
+// busy tells whether something is under way.
+func (r *run) busy() bool {
+	return len(r.cells) > 0 || len(r.preparing) > 0 || r.looking > 0 || len(r.directs.open) > 0
 }
 
 // end tells the parent, once. The run goes on to answer what is on its way until the parent stops it.
@@ -336,7 +353,7 @@ func (r *run) stopIdle() {
 }
 
 func (r *run) idle(ctx actor.Context) {
-	if len(r.cells) > 0 || len(r.preparing) > 0 || r.over {
+	if r.busy() || r.over {
 		r.touch(ctx)
 		return
 	}

@@ -45,8 +45,9 @@ type Env interface {
 	Admit(schemas.Identity) (*Admission, error)
 	// NewCellID mints the public id of a cell.
 	NewCellID() string
-	// Send hands a call to the executors of its tool.
-	Send(*schemas.Call) *schemas.CallError
+	// Send hands a call to the executors of its tool. News of it goes to the cell of its address, or, if
+	// given, to another actor, as [cell.Answered].
+	Send(call *schemas.Call, to *actor.PID) *schemas.CallError
 	// Withdraw tells the executors that nobody waits for a call any more.
 	Withdraw(cell schemas.Address, call string)
 	// Fact publishes a fact.
@@ -62,7 +63,9 @@ type Admission struct {
 	Catalog *catalog.Catalog
 	Image   *cell.Image
 	Surface schemas.Surface
-	Limits  schemas.Limits
+	// Direct are the direct-only tools of the surface.
+	Direct []DirectTool
+	Limits schemas.Limits
 	// Live parks cells with their guests instead of snapshots (S10).
 	Live bool
 	// Problems are tools and servers that could not be admitted.

@@ -46,7 +46,7 @@ func (p *port) Dispatch(c cell.Call) *schemas.CallError {
 		Args: c.Args, Identity: p.identity, ParentID: p.parent, TraceParent: p.trace,
 	}
 	p.counters.call.Add(1)
-	if err := p.env.Send(call); err != nil {
+	if err := p.env.Send(call, nil); err != nil {
 		return err
 	}
 	p.env.Fact(&schemas.CallSent{

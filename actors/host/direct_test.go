@@ -1,0 +1,84 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/schemas"
+)
+
+func callDirect(t *testing.T, run *bus.Run, name, args string) (*schemas.Directed, error) {
+	t.Helper()
+	return run.Direct(t.Context(), schemas.Direct{CallID: "d1", Name: name, Args: schemas.JSON(args)})
+}
+
+func TestSpec_A2_DirectToolsAreShownAndNotCatalogued(t *testing.T) {
+	g := make(gate)
+	n := node(t, config(t, `{tools: {direct: ["echo", "gated", "boom"]}}`), g.tool("gated"))
+	run := open(t, n, "a")
+	var names []string
+	for _, tool := range run.Surface.Tools {
+		names = append(names, tool.Name)
+	}
+	if got := strings.Join(names, " "); got != "exec wait boom echo gated" {
+		t.Errorf("surface = %s", got)
+	}
+	result := exec(t, run, `return [typeof echo, catalog.all().length, (await catalog.search("gives back")).length]`)
+	if string(result.Value) != `["undefined",0,0]` {
+		t.Errorf("a program sees %s", result.Value)
+	}
+	d, err := callDirect(t, run, "echo", `{"n":7}`)
+	if err != nil || string(d.Value) != `{"n":7}` || d.Source != schemas.SourceNative {
+		t.Errorf("echo: %+v, %v", d, err)
+	}
+	d, err = callDirect(t, run, "echo", `{"m":7}`)
+	if err != nil || d.Call == nil || d.Call.Code != schemas.CallInputContract {
+		t.Errorf("echo with bad input: %+v, %v", d, err)
+	}
+	d, err = callDirect(t, run, "boom", `{}`)
+	if err != nil || d.Call == nil || !strings.Contains(d.Call.Message, "it broke") {
+		t.Errorf("boom: %+v, %v", d, err)
+	}
+	for _, name := range []string{"exec", "nothing", "", "lab__echo"} {
+		if _, err := callDirect(t, run, name, `{}`); !errors.Is(err, schemas.InvalidInput) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	// Hidden tools aren't reached this way either.
+	other := open(t, node(t, nil), "b")
+	if _, err := callDirect(t, other, "echo", `{"n":1}`); !errors.Is(err, schemas.InvalidInput) {
+		t.Errorf("a catalogued tool was called directly: %v", err)
+	}
+}
+
+func TestSpec_A2_DirectCallsEndWithTheirCallOrRun(t *testing.T) {
+	g := make(gate)
+	n := node(t, config(t, `{tools: {direct: ["gated"]}}`), g.tool("gated"))
+	for name, end := range map[string]func(*bus.Run, context.Context) error{
+		"abort": func(r *bus.Run, ctx context.Context) error { return r.Abort(ctx, "d1", "test") },
+		"close": func(r *bus.Run, ctx context.Context) error { return r.Close(ctx, "test") },
+	} {
+		run := open(t, n, name)
+		events, err := n.Client().Watch(t.Context(), bus.Facts("call", "started"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := run.Direct(t.Context(), schemas.Direct{CallID: "d1", Name: "gated", Args: schemas.JSON(`{"n":1}`)})
+			ended <- err
+		}()
+		for range events {
+			break // the tool runs
+		}
+		if err := end(run, t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := <-ended; !errors.Is(err, schemas.Aborted) {
+			t.Errorf("%s: the call ended with %v", name, err)
+		}
+	}
+}
