@@ -36,6 +36,7 @@ const (
 //
 //   - there is one leg or park at a time, and none without a worker;
 //   - nothing reaches a tool or a timer before the slot is held (S1);
+//   - a required cell answers nothing but its end, and its clock stands exactly while it is parked (Q1, Q2);
 //   - every observer is answered once, every request settled at most once, in order of arrival;
 //   - after the terminal state it only answers late observers, and it has released its slot, worker,
 //     timers and calls.

@@ -47,6 +47,9 @@ func Up(ctx context.Context, o NodeOptions) (_ *Node, err error) {
 	if o.Config == nil {
 		o.Config = &schemas.Config{}
 	}
+	if err := CheckConfig(o.Config); err != nil {
+		return nil, err
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

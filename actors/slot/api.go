@@ -1,5 +1,5 @@
 // Package slot keeps the ledger of what cells compete for within one process: slots, the right
-// to hold a continuation (S1), and workers, the right to hold a live guest (S3).
+// to hold a continuation (S1), and workers, the right to run a guest (S3).
 //
 // One actor keeps both. A holder asks for either in the same way and must lose both when it
 // stops, so one watch covers them, and a host has one place to look at.
@@ -38,7 +38,7 @@ type Kind uint8
 const (
 	// Slot is the right to hold a continuation.
 	Slot Kind = iota
-	// Worker is the right to hold a live guest.
+	// Worker is the right to run a guest, or to keep one live between two legs.
 	Worker
 	kinds
 )

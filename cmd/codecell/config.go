@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/codecell/codecell/actors/host"
 	"github.com/codecell/codecell/schemas"
 )
 
@@ -104,10 +105,13 @@ func (a *app) checkConfig(path string) error {
 	return nil
 }
 
-// checkPlaces looks for folders that the configuration names.
+// checkPlaces looks for folders that the configuration names, and for what this version doesn't offer.
 func checkPlaces(path string) *schemas.Error {
 	config, err := schemas.LoadConfig(path)
 	if err != nil {
+		return asError(err)
+	}
+	if err := host.CheckConfig(config); err != nil {
 		return asError(err)
 	}
 	if root := config.Workspace.Root; root != "" {
