@@ -21,12 +21,14 @@ import (
 var cache string
 
 func TestMain(m *testing.M) {
-	var err error
-	if cache, err = os.MkdirTemp("", "codecell-host-"); err != nil {
+	dir, err := os.MkdirTemp("", "codecell-host-")
+	if err != nil {
 		panic(err)
 	}
+	os.Setenv("XDG_CACHE_HOME", dir) // the examples leave the cache where it is by default
+	cache = host.DefaultCacheDir()
 	goleak.VerifyTestMain(m, bustest.Clock(), goleak.Cleanup(func(code int) {
-		os.RemoveAll(cache)
+		os.RemoveAll(dir)
 		os.Exit(code)
 	}))
 }

@@ -2,7 +2,9 @@ package tool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 
 	"github.com/codecell/codecell/actors/tool"
@@ -10,44 +12,129 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// Serve a Go function as a tool: its schemas come from the types.
+// Serve a Go function as a tool, from any process that reaches the bus.
 func ExampleServe() {
-	type In struct {
-		City string `json:"city" jsonschema:"where"`
-	}
-	type Out struct {
-		Degrees int `json:"degrees"`
-	}
-	weather := tool.New("weather", "Tells the temperature of a city.", func(ctx context.Context, in In) (Out, error) {
-		return Out{Degrees: len(in.City)}, nil
-	}, tool.ReplaySafe())
-
 	ctx := context.Background()
-	server, conn := startBus(ctx)
+	server := startBus(ctx) // elsewhere: codecell up --listen 127.0.0.1:4222
 	defer server.Close()
-	defer conn.Close()
-	executor, err := tool.Serve(ctx, conn, "demo", weather)
+	conn, err := bus.Dial(ctx, bus.Options{URLs: []string{server.URL()}})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
-	defer executor.Close(ctx)
+	defer conn.Close()
 
-	answer, err := bus.Ask[schemas.Answer](ctx, conn, bus.ToolSubject(schemas.SourceNative, "demo", "weather"), &schemas.Call{
-		ID: "1", Source: schemas.SourceNative, Owner: "demo", Tool: "weather", Args: schemas.JSON(`{"city":"Oslo"}`),
+	type order struct {
+		ID string `json:"id" jsonschema:"such as A-1"`
+	}
+	track := tool.New("track", "Tells whether an order was sent.", func(_ context.Context, in order) (bool, error) {
+		return in.ID == "A-1", nil
 	})
-	fmt.Println(string(answer.Value), err)
-	// Output: {"degrees":4} <nil>
+	executor, err := tool.Serve(ctx, conn, "shop", track)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer executor.Close(ctx) // lets running calls end
+
+	fmt.Println(call(ctx, conn, "track", `{"id":"A-1"}`))
+	// Output: true
 }
 
-// startBus starts a private bus in this process.
-func startBus(ctx context.Context) (*bus.Server, *bus.Conn) {
-	server, err := bus.Start(ctx, bus.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		panic(err)
+// Errors are for programs, which catch them; arguments that don't fit never reach the function.
+func ExampleNew() {
+	type order struct {
+		ID       string `json:"id" jsonschema:"such as A-1"`
+		Priority int    `json:"priority,omitempty"`
 	}
+	type state struct {
+		Sent bool `json:"sent"`
+	}
+	track := tool.New("track", "Tells whether an order was sent.", func(_ context.Context, in order) (state, error) {
+		if in.ID == "" {
+			return state{}, errors.New("id is empty: expected one such as A-1")
+		}
+		return state{Sent: in.ID == "A-1"}, nil
+	}, tool.ReplaySafe(), tool.Label("Track an order"))
+
+	ctx := context.Background()
+	conn, stop := serve(ctx, track)
+	defer stop()
+	fmt.Println(call(ctx, conn, "track", `{"id":"A-1"}`))
+	fmt.Println(call(ctx, conn, "track", `{"id":""}`))
+	fmt.Println(call(ctx, conn, "track", `{"id":1}`))
+	// Output:
+	// {"sent":true}
+	// tool_error: id is empty: expected one such as A-1
+	// input_contract: track: id: expected a string, got a number
+}
+
+// A tool that isn't known before the program runs: its schemas are JSON Schema, and it gets and gives JSON.
+func ExampleRaw() {
+	echo := tool.Raw(schemas.Tool{
+		Name: "echo", Description: "Gives back what it gets.",
+		Parameters: schemas.JSON(`{"type":"object","properties":{"times":{"type":"integer","default":1}}}`),
+	}, func(_ context.Context, args schemas.JSON) (schemas.JSON, error) {
+		return args, nil
+	})
+
+	ctx := context.Background()
+	conn, stop := serve(ctx, echo)
+	defer stop()
+	fmt.Println(call(ctx, conn, "echo", `{}`))
+	// Output: {"times":1}
+}
+
+// A tool may know whom it works for, and tell how far it is.
+func ExampleCallOf() {
+	whoami := tool.New("whoami", "Tells who asks.", func(ctx context.Context, _ struct{}) (string, error) {
+		tool.Report(ctx, 1, 2, "half way")
+		return tool.CallOf(ctx).Identity.Agent, nil
+	})
+
+	ctx := context.Background()
+	conn, stop := serve(ctx, whoami)
+	defer stop()
+	fmt.Println(call(ctx, conn, "whoami", `{}`))
+	// Output: "clerk"
+}
+
+// startBus starts a bus with a port.
+func startBus(ctx context.Context) *bus.Server {
+	server, err := bus.Start(ctx, bus.ServerOptions{Listen: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return server
+}
+
+// serve serves tools on a bus of their own.
+func serve(ctx context.Context, tools ...tool.Func) (*bus.Conn, func()) {
+	server := startBus(ctx)
 	conn, err := server.Connect("example")
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
-	return server, conn
+	executor, err := tool.Serve(ctx, conn, "shop", tools...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return conn, func() {
+		executor.Close(ctx)
+		conn.Close()
+		server.Close()
+	}
+}
+
+// call does what a cell does when its program calls a tool.
+func call(ctx context.Context, conn *bus.Conn, name, args string) string {
+	answer, err := bus.Ask[schemas.Answer](ctx, conn, bus.ToolSubject(schemas.SourceNative, "shop", name), &schemas.Call{
+		ID: bus.NewExecutorID(), Source: schemas.SourceNative, Owner: "shop", Tool: name, Args: schemas.JSON(args),
+		Identity: schemas.Identity{Agent: "clerk"},
+	})
+	switch {
+	case err != nil:
+		return err.Error()
+	case answer.Err != nil:
+		return string(answer.Err.Code) + ": " + answer.Err.Message
+	}
+	return string(answer.Value)
 }
