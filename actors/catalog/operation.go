@@ -133,13 +133,13 @@ func usages(operations []*Entry) (calls []string) {
 
 // summary says in a few words what a server has.
 func (s *server) summary() string {
-	text := count(len(s.tools), "tool")
+	parts := []string{count(len(s.tools), "tool")}
 	for _, g := range operationGroups {
 		if len(s.refs(g.name)) > 0 {
-			text += ", " + g.name
+			parts = append(parts, g.name)
 		}
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // operationsNote tells the readers of $api how a server's operations are called.

@@ -116,8 +116,7 @@ func (p *port) untrusted(ref int) bool {
 
 // messageOf is what a program reads of an error: the code has a field of its own.
 func messageOf(err error) string {
-	var known *schemas.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*schemas.Error](err); ok {
 		return known.Message
 	}
 	return err.Error()

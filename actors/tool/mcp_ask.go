@@ -16,19 +16,14 @@ import (
 // errNotSent is a request that was not sent because the connection was gone.
 var errNotSent = errors.New("not sent")
 
-// refusal is a server's own error answer.
-type refusal string
+// tooSlowError is the cause of a context that ended because a server took longer than this.
+type tooSlowError time.Duration
 
-func (r refusal) Error() string { return "the MCP server refused: " + string(r) }
-
-// tooSlow is the cause of a context that ended because a server took longer than this.
-type tooSlow time.Duration
-
-func (t tooSlow) Error() string { return fmt.Sprintf("no answer within %v", time.Duration(t)) }
+func (t tooSlowError) Error() string { return fmt.Sprintf("no answer within %v", time.Duration(t)) }
 
 // within bounds what a server may take for one call, all of its requests together.
 func within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, timeout, tooSlow(timeout))
+	return context.WithTimeoutCause(ctx, timeout, tooSlowError(timeout))
 }
 
 // ask sends one request through the SDK, and gives the result as it came off the wire into r. It
@@ -50,7 +45,7 @@ func (s *mcpSession) ask(ctx context.Context, what string, r *reply, send func(c
 	if raw := s.tap.taken(r); raw != nil && (err == nil || sending.Err() == nil) {
 		return raw, nil
 	}
-	var slow tooSlow
+	var slow tooSlowError
 	late := errors.As(context.Cause(ctx), &slow)
 	var wire *jsonrpc.Error
 	switch {
@@ -61,7 +56,7 @@ func (s *mcpSession) ask(ctx context.Context, what string, r *reply, send func(c
 	case s.tap.refusal(r) && errors.As(err, &wire) && wire.Code == codeOversize:
 		return nil, &schemas.CallError{Code: schemas.CallToolError, Location: atTransport, Effect: schemas.Done, Message: what + ": " + wire.Message}
 	case s.tap.refusal(r) && errors.As(err, &wire):
-		return nil, refusal(wire.Message)
+		return nil, fmt.Errorf("the MCP server refused: %s", wire.Message)
 	case !s.tap.sent(r):
 		return nil, errNotSent
 	case late:

@@ -35,6 +35,15 @@ var docsPages = map[string]map[string][2]string{
 	"docs-dies-on-page-2": {"none": {"a", `,"nextCursor":"die"`}},
 }
 
+// page is the number of the page that a request asks for, where cursors are page numbers.
+func (m rpc) page() int {
+	if m.Params.Cursor == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(*m.Params.Cursor)
+	return n
+}
+
 // listOther answers resources/list and prompts/list: both have the same pages.
 func (s *testServer) listOther(m rpc) {
 	noun, _, _ := strings.Cut(m.Method, "/")
@@ -51,11 +60,11 @@ func (s *testServer) listOther(m rpc) {
 	case s.kind == "docs-hangs":
 		return
 	case s.kind == "docs-pages":
-		n, _ := strconv.Atoi(strings.Trim(cursor, "[]none"))
+		n := m.page()
 		s.reply(m, fmt.Sprintf(`{%q:[%s],"nextCursor":"%d"}`, noun, docEntry(fmt.Sprint("t", n)), n+1))
 		return
 	case s.kind == "docs-endless-megabytes":
-		n, _ := strconv.Atoi(strings.Trim(cursor, "[]none"))
+		n := m.page()
 		s.reply(m, fmt.Sprintf(`{%q:[{"uri":"u:%d","name":"n%d","description":%q}],"nextCursor":"%d"}`, noun, n, n, strings.Repeat("x", 3<<20), n+1))
 		return
 	}
@@ -65,7 +74,7 @@ func (s *testServer) listOther(m rpc) {
 		return
 	}
 	var entries []string
-	for _, name := range strings.Fields(page[0]) {
+	for name := range strings.FieldsSeq(page[0]) {
 		entries = append(entries, docEntry(name))
 	}
 	s.reply(m, `{"`+noun+`":[`+strings.Join(entries, ",")+`]`+page[1]+`}`)

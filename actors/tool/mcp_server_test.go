@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	ossignal "os/signal"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -149,7 +148,7 @@ func (s *testServer) list(m rpc) {
 			page("wrong", "")
 		}
 	case "pages":
-		n, _ := strconv.Atoi(strings.Trim(cursor, "[]none"))
+		n := m.page()
 		page(fmt.Sprint("t", n), fmt.Sprintf(`,"nextCursor":"%d"`, n+1))
 	case "list-hangs":
 	case "bad-tools":
