@@ -36,6 +36,27 @@ func restore(t testing.TB, img *Image, snapshot []byte, world Env) *Guest {
 	return g
 }
 
+// A parked guest's memory can be counted.
+func TestSpec_S10_MemoryOfAGuest(t *testing.T) {
+	img := newImage(t, shared)
+	g := acquire(t, img, testLimits(), Env{})
+	start(t, g, `await call("x")`)
+	if before := g.Memory(); before != int(img.size) {
+		t.Errorf("%d bytes, the image has %d", before, img.size)
+	}
+	grown := acquire(t, img, testLimits(), Env{})
+	start(t, grown, `globalThis.kept = new Uint8Array(4 << 20); await call("x")`)
+	if n := grown.Memory(); n < 4<<20 {
+		t.Errorf("%d bytes with 4 MiB in it", n)
+	}
+	if err := grown.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := grown.Memory(); n != 0 {
+		t.Errorf("%d bytes of a closed guest", n)
+	}
+}
+
 const richProgram = `
 	class Counter { #n = 40; add(k) { return this.#n += k } }
 	const c = new Counter(), m = new Map([['k', [1, 2n]]]), s = Symbol('s'), o = {[s]: 'sym'};

@@ -76,11 +76,15 @@ func BenchmarkParallel16(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/16, "ns/call")
 }
 
-// BenchmarkYieldWait is a cell that parks once and is waited for.
-func BenchmarkYieldWait(b *testing.B) {
+// BenchmarkYieldWait is a cell that parks once and is waited for; BenchmarkYieldWaitLive keeps its guest
+// meanwhile (S10).
+func BenchmarkYieldWait(b *testing.B)     { benchYieldWait(b, false) }
+func BenchmarkYieldWaitLive(b *testing.B) { benchYieldWait(b, true) }
+
+func benchYieldWait(b *testing.B, live bool) {
 	bed := newBed(b, slot.Options{})
 	for b.Loop() {
-		p := bed.exec(`await yield_control(); return 1`, func(s *Spec) { s.Limits.Timeout = time.Minute })
+		p := bed.exec(`await yield_control(); return 1`, func(s *Spec) { s.Limits.Timeout, s.Live = time.Minute, live })
 		<-p.reply
 		if r := <-p.wait("w"); r.Status != schemas.StatusCompleted {
 			b.Fatal(show(r))

@@ -33,6 +33,13 @@ func TestSpec_E1_W2_GuestsThatCantBeMade(t *testing.T) {
 			t.Errorf("snapshot %q: %+v", snapshot, end.Failure)
 		}
 	}
+	// A budget that ended on the way back is a timeout, not a want of guests (Q2).
+	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	g = newGuest(Deps{Engine: engine}, spec, discard)
+	if end := g.leg(past, nil); end.Failure == nil || end.Failure.Code != schemas.Timeout {
+		t.Errorf("with no time left: %+v", end.Failure)
+	}
 	if err := engine.Close(); err != nil {
 		t.Fatal(err)
 	}

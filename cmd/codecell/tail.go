@@ -127,7 +127,11 @@ func factText(fact any) (at int64, words string) {
 	case *schemas.CellStarted:
 		return f.At, fmt.Sprintf("%s %q", short(f.Address.Cell), f.Title)
 	case *schemas.CellParked:
-		return f.At, fmt.Sprintf("%s %s, %d pending, snapshot of %d KiB", short(f.Address.Cell), f.Reason, f.Pending, (f.SnapshotBytes+1023)>>10)
+		kept, size := "snapshot", f.SnapshotBytes
+		if f.GuestBytes > 0 {
+			kept, size = "live guest", f.GuestBytes
+		}
+		return f.At, fmt.Sprintf("%s %s, %d pending, %s of %d KiB", short(f.Address.Cell), f.Reason, f.Pending, kept, (size+1023)>>10)
 	case *schemas.CellResumed:
 		return f.At, short(f.Address.Cell)
 	case *schemas.CellEnded:
