@@ -243,29 +243,6 @@ func TestSpec_M7_ServersThatCanNotBeUsedSayWhy(t *testing.T) {
 	}
 }
 
-func TestSpec_M3_Case62_ListingsEnd(t *testing.T) {
-	for kind, want := range map[string]struct{ tools, problem string }{
-		"same-cursor":  {"[a]", `cursor "same" again`},
-		"cycle":        {"[a b c]", `cursor "x" again`},
-		"empty-cursor": {"[first second]", ""},
-	} {
-		offer := connected(t, serverConfig(kind)).Offer()
-		if got := fmt.Sprint(toolNames(offer)); got != want.tools {
-			t.Errorf("%s: %s", kind, got)
-		}
-		if got := strings.Join(offer.Problems, "|"); (want.problem == "") != (got == "") || !strings.Contains(got, want.problem) {
-			t.Errorf("%s: %q", kind, got)
-		}
-	}
-	if testing.Short() {
-		return
-	}
-	offer := connected(t, serverConfig("pages")).Offer()
-	if len(offer.Tools) != maxPages || !strings.Contains(strings.Join(offer.Problems, ""), "cut after 10000 pages") {
-		t.Errorf("%d tools, %q", len(offer.Tools), offer.Problems)
-	}
-}
-
 func TestSpec_C3_Case49_BadToolsDoNotHarmGoodOnes(t *testing.T) {
 	offer := connected(t, serverConfig("bad-tools")).Offer()
 	if got := fmt.Sprint(toolNames(offer)); got != "[good no_schema naïve name/with:all]" {
