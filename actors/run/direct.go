@@ -140,15 +140,13 @@ func (r *run) endDirect(ctx actor.Context, d *directCall, reply *schemas.Directe
 }
 
 // abortDirects ends the direct calls of one model call, or all of them.
-func (r *run) abortDirects(ctx actor.Context, callID, reason string) (found bool) {
+func (r *run) abortDirects(ctx actor.Context, callID, reason string) {
 	for _, d := range r.directs.open {
 		if callID == "" || d.ask.Msg.CallID == callID {
-			found = true
 			r.spec.Env.Withdraw(d.address, d.id)
 			r.endDirect(ctx, d, &schemas.Directed{Err: &schemas.Error{
 				Code: schemas.Aborted, Message: "the call was cancelled (" + reason + "); the tool may have acted",
 			}}, schemas.Unknown)
 		}
 	}
-	return found
 }
