@@ -95,7 +95,7 @@ func (c *core) Close(context.Context) error { return c.workspace.close() }
 func pageTool[In any](name, description, properties, required, extra string, run func(ctx context.Context, in In) (*page, error)) Func {
 	t := schemas.Tool{
 		Name: name, Description: description, ReplaySafe: true,
-		Parameters: schemas.JSON(fmt.Sprintf(`{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`, properties, required)),
+		Parameters: schemas.JSON(fmt.Sprintf(`{"type":"object","properties":{%s,%s},"required":[%s],"additionalProperties":false}`, properties, kindProperty, required)),
 		Output:     schemas.JSON(fmt.Sprintf(pageSchema, extra)),
 	}
 	return Raw(t, func(ctx context.Context, args schemas.JSON) (schemas.JSON, error) {
@@ -123,6 +123,8 @@ const pageSchema = `{"type":"object","properties":{` +
 	`"required":["kind","content"]}`
 
 const (
+	// kindProperty lets programs pass a continuation as it is, which is what they try first: {path, ...continuation}.
+	kindProperty = `"kind":{"enum":["line","cursor"],"description":"from a continuation; not looked at"}`
 	pathProperty = `"path":{"type":"string","description":"relative to the workspace; default: the workspace itself"}`
 	hitsProperty = `"offset":{"type":"integer","minimum":0,"default":0,"description":"how many entries to skip"},` +
 		`"limit":{"type":"integer","minimum":1,"maximum":5000,"default":1000,"description":"most entries in this page"}`

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -76,6 +77,22 @@ func use(t testing.TB, p *coreTools, tool string, args any) (page, error) {
 
 type in map[string]any
 
+// next gives the arguments of the next page as programs write them: {...args, ...continuation}.
+func next(t testing.TB, args in, c *continuation) in {
+	t.Helper()
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = maps.Clone(args)
+	delete(args, "offset")
+	delete(args, "cursor")
+	if err := json.Unmarshal(text, &args); err != nil {
+		t.Fatal(err)
+	}
+	return args
+}
+
 // together reads all pages of a file and joins them as the continuations say.
 func together(t testing.TB, p *coreTools, args in) string {
 	t.Helper()
@@ -96,10 +113,8 @@ func together(t testing.TB, p *coreTools, args in) string {
 		if c == nil {
 			return out.String()
 		}
-		args = in{"path": args["path"], "offset": c.Offset, "limit": c.Limit}
-		if c.Cursor != 0 {
-			args["cursor"] = c.Cursor
-		} else {
+		args = next(t, args, c)
+		if c.Cursor == 0 {
 			out.WriteByte('\n')
 		}
 		if n > 10_000 {
