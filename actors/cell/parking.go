@@ -72,7 +72,7 @@ func (m *Machine) parkFailed(e ParkFailed) {
 	case !tooLarge || m.visible || m.due:
 		m.fail(e.At, e.Failure)
 	default:
-		// Nobody waits for a park. The program may well finish without a park: go on with the live guest.
+		// Nobody sees this park. The program may well finish without one: go on with the live guest.
 		m.rigid = &e.Failure
 		m.emit(BusyWorker{})
 		if len(m.inbox.items) > 0 {
