@@ -14,12 +14,30 @@ import (
 // are left alone, since which branch holds is a matter of the value. A value that isn't JSON, or
 // that has nothing to add, is returned as it is.
 func (s *Schema) ApplyDefaults(value JSON) JSON {
-	if shallow(value, MaxSchemaDepth) != nil || !json.Valid(value) {
+	if !s.fill || shallow(value, MaxSchemaDepth) != nil || !json.Valid(value) {
 		return value
 	}
 	f := filler{doc: s.doc, left: maxFilled}
 	filled, _ := f.fill(s.doc, value, 0)
 	return filled
+}
+
+// mentions tells whether a key occurs anywhere in a decoded JSON value.
+func mentions(v any, key string) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, ok := v[key]; ok {
+			return true
+		}
+		for _, e := range v {
+			if mentions(e, key) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return mentions(e, key) })
+	}
+	return false
 }
 
 // maxFilled bounds the bytes that defaults may add to one value: a default of a schema applies to

@@ -22,7 +22,8 @@ const (
 // Schema is a compiled JSON Schema. It may be used by many goroutines at once.
 type Schema struct {
 	raw  JSON
-	doc  any // the schema as decoded JSON, for hints and defaults
+	doc  any  // the schema as decoded JSON, for hints and defaults
+	fill bool // there may be defaults in it
 	made atomic.Int32
 	idle chan *checker
 }
@@ -53,7 +54,7 @@ func Compile(raw JSON) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	s := &Schema{raw: raw, doc: knownDialect(doc), idle: make(chan *checker, maxCheckers)}
+	s := &Schema{raw: raw, doc: knownDialect(doc), fill: mentions(doc, "default"), idle: make(chan *checker, maxCheckers)}
 	c, err := newChecker(s.doc)
 	if err != nil {
 		return nil, err

@@ -316,3 +316,23 @@ func BenchmarkValidate(b *testing.B) {
 		}
 	}
 }
+
+func TestSpec_M5_SchemasWithoutDefaultsLeaveValuesAlone(t *testing.T) {
+	for schema, fills := range map[string]bool{
+		`{"properties":{"a":{"type":"number"}}}`:                                      false,
+		`{"properties":{"a":{"default":1}}}`:                                          true,
+		`{"allOf":[{"properties":{"a":{"default":1}}}]}`:                              true,
+		`{"$ref":"#/$defs/x","$defs":{"x":{"properties":{"a":{"default":1}}}}}`:       true,
+		`{"properties":{"b":{"items":{"properties":{"a":{"default":1}}}}}}`:           false, // there is no b to fill
+		`{"properties":{"b":{"type":"array","items":{"properties":{"c":{"x":[]}}}}}}`: false,
+	} {
+		s := schemas.MustCompile(schemas.JSON(schema))
+		want := "{}"
+		if fills {
+			want = `{"a":1}`
+		}
+		if got := s.ApplyDefaults(schemas.JSON("{}")); string(got) != want {
+			t.Errorf("%s made %s of {}, want %s", schema, got, want)
+		}
+	}
+}

@@ -22,8 +22,15 @@ func New(deps Deps, spec Spec) *actor.Props {
 			return actor.ReceiveFunc(refuseRestart)
 		}
 		return newShell(deps, spec)
-	})
+	}, actor.WithDispatcher(inline))
 }
+
+// inline processes a cell's messages on the goroutine of whoever sends the first of them. No step of a cell blocks or
+// takes longer than handing it to another goroutine would; a call would pass through four of those.
+var inline = actor.NewSynchronizedDispatcher(throughput)
+
+// throughput is the number of messages after which a busy cell lets other goroutines run.
+const throughput = 100
 
 func refuseRestart(ctx actor.Context) {
 	if _, ok := ctx.Message().(*actor.Started); ok {

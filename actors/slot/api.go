@@ -118,6 +118,9 @@ type Options struct {
 	OnChange func(Change)
 }
 
+// throughput is the number of messages after which a busy ledger lets other goroutines run.
+const throughput = 100
+
 // New makes the properties of a ledger actor. One a process: the ledger is the truth about its
 // limits, so a host that sees it fail must end.
 func New(o Options) *actor.Props {
@@ -127,5 +130,7 @@ func New(o Options) *actor.Props {
 	if o.Workers <= 0 {
 		o.Workers = DefaultWorkers()
 	}
-	return actor.PropsFromProducer(func() actor.Actor { return newLedger(o) })
+	// A step of the ledger is shorter than the way to another goroutine: whoever asks takes it.
+	return actor.PropsFromProducer(func() actor.Actor { return newLedger(o) },
+		actor.WithDispatcher(actor.NewSynchronizedDispatcher(throughput)))
 }
