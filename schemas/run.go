@@ -28,7 +28,7 @@ type Surface struct {
 // SurfaceTool is one tool as a model sees it. The schemas of exec and wait are flat (A7).
 type SurfaceTool struct {
 	// Direct: the tool isn't exec or wait but one that is called by [Direct].
-	Direct bool `msgpack:"direct,omitempty" json:"-"`
+	Direct       bool   `msgpack:"direct,omitempty" json:"-"`
 	Name         string `msgpack:"name" json:"name"`
 	Title        string `msgpack:"title,omitempty" json:"title,omitempty"`
 	Description  string `msgpack:"description" json:"description"`

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -134,8 +135,8 @@ func (n *node) get(key string) *node {
 	if n == nil || n.kind != '{' {
 		return nil
 	}
-	for i := len(n.keys) - 1; i >= 0; i-- {
-		if n.keys[i] == key {
+	for i, k := range slices.Backward(n.keys) {
+		if k == key {
 			return n.values[i]
 		}
 	}

@@ -88,7 +88,7 @@ func (p *printer) object(n *node, depth int) typ {
 	if extra.is('{') || extra.is('t') {
 		lines = append(lines, "[key: string]: unknown;")
 	}
-	return typ{text: p.braces(lines, depth)}
+	return typ{text: p.braces(lines)}
 }
 
 // property gives the lines of one property: its doc comment, if wanted, and its type.
@@ -109,7 +109,7 @@ func (p *printer) property(property property, depth int) []string {
 
 // braces lays out an object type. The nested lines of a pretty one are indented by whoever
 // holds them.
-func (p *printer) braces(lines []string, depth int) string {
+func (p *printer) braces(lines []string) string {
 	if !p.pretty {
 		return "{ " + strings.TrimSuffix(strings.Join(lines, " "), ";") + " }"
 	}

@@ -40,7 +40,7 @@ const privatePrefix = "__codecell"
 
 func words(text string) map[string]bool {
 	set := make(map[string]bool)
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		set[word] = true
 	}
 	return set

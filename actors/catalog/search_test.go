@@ -36,6 +36,7 @@ func TestSpec_C9_Terms(t *testing.T) {
 }
 
 func library(t testing.TB) *Catalog {
+	t.Helper()
 	return build(t,
 		native("core", "read", describedAs("Read a text file"), taking(`{"properties":{"path":{"type":"string","description":"where the document is"}}}`)),
 		native("core", "write", describedAs("Write a text file"), taking(`{"properties":{"zebrastripe":{"type":"string"}}}`)),

@@ -2,7 +2,6 @@ package slot
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -20,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newSystem() *actor.ActorSystem {
 	// A dead letter keeps a goroutine for the length of the interval.
 	return actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Millisecond), actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
+		return slog.New(slog.DiscardHandler)
 	}))
 }
 
@@ -38,6 +37,7 @@ type client struct {
 }
 
 func newBench(t *testing.T, o Options) *bench {
+	t.Helper()
 	sys := newSystem()
 	b := &bench{t: t, sys: sys, ledger: sys.Root.Spawn(New(o))}
 	t.Cleanup(func() {
