@@ -80,7 +80,7 @@ type Stats struct {
 	Pending int
 }
 
-type counters struct{ malformed, dropped, late atomic.Uint64 }
+type counters struct{ malformed, late atomic.Uint64 }
 
 // Dial connects to a bus of another process.
 func Dial(ctx context.Context, o Options) (*Conn, error) {

@@ -148,7 +148,7 @@ func TestCase90_Timeouts(t *testing.T) {
 					}
 				}()
 			}
-			time.Sleep(2 * time.Second) // virtual
+			time.Sleep(2 * time.Second) // virtual: past all deadlines
 			cancel()
 		}
 		synctest.Wait()

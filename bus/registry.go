@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -236,10 +237,7 @@ func (r *Registry) beat(ctx context.Context) {
 // beatOnce says whether all registrations could be written.
 func (r *Registry) beatOnce(ctx context.Context) bool {
 	r.mu.Lock()
-	all := make(map[string]*own, len(r.own))
-	for k, o := range r.own {
-		all[k] = o
-	}
+	all := maps.Clone(r.own)
 	r.mu.Unlock()
 	done := true
 	for key, o := range all {

@@ -97,7 +97,7 @@ func TestRegistry_Life(t *testing.T) {
 		// 300 tools are more than a message holds; they outlive the time to live of their object.
 		put(t, theirs, offer("large", "e1", 300, 8000))
 		expect(t, changes, "early/e1:1 fs/e1:3 large/e1:300")
-		time.Sleep(time.Hour) // virtual
+		time.Sleep(time.Hour) // virtual: many heartbeats
 		select {
 		case c := <-changes:
 			t.Fatalf("heartbeats changed the view to %q", c)

@@ -176,6 +176,6 @@ func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, fo
 
 func (l *serverLog) say(level slog.Level, format string, v []any) {
 	if l.log.Enabled(context.Background(), level) {
-		l.log.Log(context.Background(), level, fmt.Sprintf(format, v...))
+		l.log.Log(context.Background(), level, "the bus reports", "text", fmt.Sprintf(format, v...))
 	}
 }

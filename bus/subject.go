@@ -1,6 +1,10 @@
 package bus
 
-import "github.com/codecell/codecell/schemas"
+import (
+	"strings"
+
+	"github.com/codecell/codecell/schemas"
+)
 
 // Prefix begins every subject of this version.
 const Prefix = "codecell.v1."
@@ -108,11 +112,11 @@ func Everything() string { return Prefix + ">" }
 // Facts is the pattern of facts: all of them, or those of one noun ("cell"), or of one kind of
 // a noun ("cell", "ended").
 func Facts(nounKind ...string) string {
-	s := Prefix + verbFeed
+	tokens := []string{Prefix + verbFeed}
 	for _, t := range nounKind {
-		s += "." + clean(t)
+		tokens = append(tokens, clean(t))
 	}
-	return s + ".>"
+	return strings.Join(append(tokens, ">"), ".")
 }
 
 func join1(verb, a string) string    { return Prefix + verb + "." + clean(a) }

@@ -58,6 +58,7 @@ func OwnerToken(source schemas.Source, owner string) string {
 		return Token("mcp-" + owner)
 	case schemas.SourceClient:
 		return Token("client-" + owner)
+	case schemas.SourceNative:
 	}
 	if strings.HasPrefix(owner, "mcp-") || strings.HasPrefix(owner, "client-") {
 		return escape(owner)

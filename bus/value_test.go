@@ -50,7 +50,7 @@ func waitEmpty(t *testing.T, c *bus.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Stop()
+	defer func() { _ = w.Stop() }()
 	left, initial := map[string]bool{}, true
 	for initial || len(left) > 0 {
 		select {

@@ -3,6 +3,7 @@ package bustest
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,7 +85,7 @@ func damaged(t testing.TB, r *rand.Rand, subject string) [][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := [][]byte{append(whole[:len(whole):len(whole)], 0xc0)}
+	out := [][]byte{append(slices.Clip(whole), 0xc0)}
 	for n := range len(whole) {
 		out = append(out, whole[:n])
 		flipped := append([]byte(nil), whole...)

@@ -98,10 +98,11 @@ func (r *Recorder) take(m *nats.Msg) {
 		}
 		return
 	}
-	subject := p.Row.Verb
+	tokens := []string{p.Row.Verb}
 	for i, name := range p.Row.Address {
-		subject += "." + r.names.token(name, p.Address(i))
+		tokens = append(tokens, r.names.token(name, p.Address(i)))
 	}
+	subject := strings.Join(tokens, ".")
 	mark := " "
 	if m.Reply != "" {
 		mark = " ? "
@@ -115,16 +116,16 @@ func (r *Recorder) take(m *nats.Msg) {
 	}
 }
 
-func (r *Recorder) body(m *nats.Msg, make func() any) string {
+func (r *Recorder) body(m *nats.Msg, zero func() any) string {
 	switch {
 	case m.Header.Get("Status") == "503":
 		return "nobody listens"
 	case len(m.Header) > 0:
 		return fmt.Sprintf("by object store %v", keys(m.Header))
-	case make == nil:
+	case zero == nil:
 		return fmt.Sprintf("%d bytes", len(m.Data))
 	}
-	v := make()
+	v := zero()
 	if err := schemas.Decode(m.Data, v); err != nil {
 		return "malformed " + typeName(v)
 	}

@@ -8,7 +8,6 @@
 package bustest
 
 import (
-	"io"
 	"log/slog"
 	"testing"
 
@@ -30,7 +29,7 @@ func Server(t testing.TB) *bus.Server {
 func Start(t testing.TB, o bus.ServerOptions) *bus.Server {
 	t.Helper()
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s, err := bus.Start(t.Context(), o)
 	if err != nil {
