@@ -67,7 +67,7 @@ func Core(dir string, names ...string) (Provider, error) {
 	all := []Func{w.readTool(), w.lsTool(), w.findTool(), w.grepTool()}
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(f Func) bool { return f.tool.Name == name }) {
-			w.close()
+			_ = w.close()
 			return nil, fmt.Errorf("tool: there is no core tool %q: use read, ls, find and grep", name)
 		}
 	}
@@ -76,7 +76,7 @@ func Core(dir string, names ...string) (Provider, error) {
 	}
 	set := &FuncSet{owner: CoreOwner, tier: schemas.TierCore, changed: newSignal()}
 	if err := set.Set(all...); err != nil {
-		w.close()
+		_ = w.close()
 		return nil, err
 	}
 	return &core{FuncSet: set, workspace: w}, nil

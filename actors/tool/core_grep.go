@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -79,9 +80,9 @@ func (w *workspace) grep(ctx context.Context, in grepArgs) (*page, error) {
 		}
 		return nil
 	}
-	skipped, unread := 0, 0
+	skipped := 0
 	scan := bufio.NewReaderSize(nil, 64<<10)
-	unread, err = w.walk(ctx, in.Path, func(rel string, d fs.DirEntry) error {
+	unread, err := w.walk(ctx, in.Path, func(rel string, d fs.DirEntry) error {
 		if !d.Type().IsRegular() || g != nil && !g.match(below(base, rel)) {
 			return nil
 		}
@@ -138,9 +139,9 @@ func (w *workspace) grepFile(ctx context.Context, r *bufio.Reader, rel string, r
 			return true, err
 		}
 		line, err := r.ReadSlice('\n')
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			long = append(long[:0], line...)
-			for err == bufio.ErrBufferFull {
+			for errors.Is(err, bufio.ErrBufferFull) {
 				if len(long) > maxLineBytes {
 					return false, nil
 				}

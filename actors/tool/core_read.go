@@ -3,6 +3,7 @@ package tool
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,7 +64,7 @@ func (w *workspace) read(ctx context.Context, in readArgs) (*page, error) {
 	defer pageBuffers.Put(pooled)
 	buf := *pooled
 	n, err := io.ReadFull(io.NewSectionReader(f, at, int64(len(buf))), buf)
-	if err != nil && !isEOF(err) && err != io.ErrUnexpectedEOF {
+	if err != nil && !isEOF(err) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, pathError(in.Path, err)
 	}
 	return cutPage(in.Path, buf[:n], at, line, limit)
@@ -127,7 +128,7 @@ func lineStart(ctx context.Context, f *os.File, line int) (int64, error) {
 			}
 		case isEOF(err):
 			return -1, nil
-		case err != bufio.ErrBufferFull:
+		case !errors.Is(err, bufio.ErrBufferFull):
 			return 0, err
 		}
 	}

@@ -267,7 +267,10 @@ func TestSpec_B1_LinkRace(t *testing.T) {
 			}
 			to := []string{"d", outside, "e", ".."}[i%4]
 			os.Remove(link)
-			os.Symlink(to, link)
+			if err := os.Symlink(to, link); err != nil {
+				t.Error(err)
+				return
+			}
 		}
 	}()
 	for range 2000 {
@@ -347,9 +350,7 @@ func TestSpec_G8_ListsArePaged(t *testing.T) {
 			var pages []string
 			for offset := 0; ; {
 				args := in{"offset": offset, "limit": limit}
-				for k, v := range c.args {
-					args[k] = v
-				}
+				maps.Copy(args, c.args)
 				got, err := use(t, p, c.tool, args)
 				if err != nil {
 					t.Fatal(err)

@@ -181,9 +181,8 @@ func TestDesk_Hammer(t *testing.T) {
 					continue
 				}
 				if i%5 == 0 {
-					running := false
 					d.mu.Lock()
-					running = h.running
+					running := h.running
 					d.mu.Unlock()
 					if running {
 						d.stop(h.key)

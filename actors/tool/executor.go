@@ -56,7 +56,6 @@ type Executor struct {
 
 	stop  context.CancelFunc // ends the owners' watching
 	watch sync.WaitGroup
-	calls sync.WaitGroup
 	close sync.Once
 	err   error
 }

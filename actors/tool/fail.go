@@ -42,8 +42,7 @@ func lost(format string, args ...any) *schemas.CallError {
 // toolFailure turns what a provider returned into what the guest sees. Fields that the
 // provider left empty say that the tool itself failed.
 func toolFailure(tool string, err error) *schemas.CallError {
-	var known *schemas.CallError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*schemas.CallError](err); ok {
 		c := *known
 		c.Message = clip(c.Message, maxMessageBytes)
 		if c.Code == "" {
@@ -67,14 +66,14 @@ func toolFailure(tool string, err error) *schemas.CallError {
 	return &schemas.CallError{Code: schemas.CallToolError, Location: atTool, Effect: schemas.Failed, Message: message}
 }
 
-// clip bounds a text to max bytes of valid UTF-8, and says so when it cuts.
-func clip(s string, max int) string {
+// clip bounds a text to limit bytes of valid UTF-8, and says so when it cuts.
+func clip(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= max {
+	if len(s) <= limit {
 		return s
 	}
 	const mark = " [truncated]"
-	cut := max - len(mark)
+	cut := limit - len(mark)
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}

@@ -3,6 +3,7 @@ package tool
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -50,8 +51,8 @@ func (l *lineReader) next() (line []byte, size int, err error) {
 			end = lastBytes(append(end, part...), endBytes)
 		}
 		switch {
-		case err == bufio.ErrBufferFull:
-		case err == nil, err == io.EOF && size > 0:
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err == nil, errors.Is(err, io.EOF) && size > 0:
 			return append(line, end...), size, nil
 		default:
 			return nil, 0, err

@@ -25,7 +25,7 @@ func realServer(t testing.TB, pkg string, args ...string) schemas.MCPServer {
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
-		if node = filepath.Join(modules, ".bin", "node"); exec.Command(node, "--version").Run() != nil {
+		if node = filepath.Join(modules, ".bin", "node"); exec.CommandContext(t.Context(), node, "--version").Run() != nil {
 			t.Skip("there is no node: run `make setup`")
 		}
 	}

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -38,25 +39,28 @@ type testServer struct {
 	kind  string
 	mu    sync.Mutex
 	tools []string
+	goOn  chan struct{}
 }
 
 func runTestServer(kind string) int {
-	s := &testServer{kind: kind, tools: goodTools}
+	s := &testServer{kind: kind, tools: goodTools, goOn: make(chan struct{})}
 	switch kind {
 	case "exits":
 		fmt.Fprintln(os.Stderr, "cannot find\n\tthe database")
 		return 3
 	case "banner":
-		fmt.Println("Welcome to the server!\n{not json\n[]")
+		fmt.Fprintln(os.Stdout, "Welcome to the server!\n{not json\n[]")
 		s.tools = goodTools
 	case "stubborn":
 		ossignal.Ignore(syscall.SIGTERM)
-		child := exec.Command("sleep", "1000")
+		child := exec.CommandContext(context.Background(), "sleep", "1000")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
 		if err := child.Start(); err != nil {
 			panic(err)
 		}
-		os.WriteFile(os.Getenv(pidFileEnv), fmt.Appendf(nil, "%d %d", os.Getpid(), child.Process.Pid), 0o600)
+		if err := os.WriteFile(os.Getenv(pidFileEnv), fmt.Appendf(nil, "%d %d", os.Getpid(), child.Process.Pid), 0o600); err != nil {
+			panic(err)
+		}
 	}
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 64<<20)
@@ -92,7 +96,7 @@ var goodTools = []string{
 	toolEntry("violates", `,"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
 	toolEntry("broken", `,"outputSchema":{"type":7}`),
 	`{"name":"strict","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"depth":{"type":"integer","default":3}},"required":["path"],"additionalProperties":false}}`,
-	toolEntry("slow", ""), toolEntry("never", ""), toolEntry("progress", ""), toolEntry("dies", ""), toolEntry("huge", ""),
+	toolEntry("slow", ""), toolEntry("never", ""), toolEntry("progress", ""), toolEntry("go_on", ""), toolEntry("dies", ""), toolEntry("huge", ""),
 	toolEntry("rpc_error", ""), toolEntry("hologram", ""), toolEntry("env", ""), toolEntry("add", ""), toolEntry("pid", ""),
 }
 
@@ -180,7 +184,7 @@ func (s *testServer) call(m rpc) {
 	case "violates":
 		s.reply(m, `{"content":[],"structuredContent":{"n":"SECRET"}}`)
 	case "slow":
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(400 * time.Millisecond) // real: longer than the timeout of its callers, in another process
 		s.reply(m, text("late"))
 	case "never": // but for a word that it has begun
 		s.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, m.Params.Meta.Token)
@@ -188,8 +192,11 @@ func (s *testServer) call(m rpc) {
 		for i := 1; i <= 3; i++ {
 			s.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3,"message":"step %d"}}`, m.Params.Meta.Token, i, i)
 		}
-		time.Sleep(20 * time.Millisecond)
+		<-s.goOn // nothing orders a notification and an answer
 		s.reply(m, text("done"))
+	case "go_on":
+		s.goOn <- struct{}{}
+		s.reply(m, text("ok"))
 	case "dies":
 		fmt.Fprintln(os.Stderr, "fatal: out of cheese")
 		os.Exit(7)

@@ -73,7 +73,7 @@ func connectMCP(ctx context.Context, name string, cfg schemas.MCPServer, log *sl
 			MaxEventSize: maxReplyBytes,
 		}
 	} else {
-		cmd := exec.Command(cfg.Command, cfg.Args...)
+		cmd := exec.Command(cfg.Command, cfg.Args...) //nolint:noctx // it outlives the context of its connect; Close ends it
 		cmd.Dir, cmd.Env = cfg.Cwd, serverEnv(os.Environ(), cfg.Env)
 		s.proc = newStdio(cmd, s.tap)
 		transport = s.proc
@@ -94,7 +94,7 @@ func connectMCP(ctx context.Context, name string, cfg schemas.MCPServer, log *sl
 		// What hangs in the SDK must not hang us.
 		go func() {
 			if late := <-done; late.err == nil {
-				late.client.Close()
+				_ = late.client.Close()
 			}
 		}()
 		got.err = ctx.Err()

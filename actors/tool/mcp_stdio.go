@@ -68,7 +68,7 @@ func (s *stdio) Connect(context.Context) (mcp.Connection, error) {
 	closeAll := func(files ...*os.File) {
 		for _, f := range files {
 			if f != nil {
-				f.Close()
+				_ = f.Close()
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func (s *stdio) Connect(context.Context) (mcp.Connection, error) {
 	go func() {
 		defer close(errDone)
 		_, _ = io.Copy(s.stderr, ours[2])
-		ours[2].Close()
+		_ = ours[2].Close()
 	}()
 	go func() {
 		defer close(s.exited)

@@ -41,6 +41,7 @@ func (w *owner) take(req *callRequest) {
 	h.ack.cancel()
 	h.cancel()
 	switch verdict {
+	case taken, unwanted: // nobody waits for an answer of this delivery
 	case again:
 		e.repeat(h, before)
 	case full:

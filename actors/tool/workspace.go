@@ -64,7 +64,7 @@ func (w *workspace) openFile(name string) (*os.File, fs.FileInfo, error) {
 		err = regular(name, info)
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, nil, pathError(name, err)
 	}
 	return f, info, nil
@@ -138,7 +138,7 @@ func (w *workspace) walk(ctx context.Context, name string, visit func(rel string
 		entries, err := w.list(dir)
 		if err != nil {
 			skipped++
-			return nil
+			return nil //nolint:nilerr // counted: one folder that can't be read doesn't end the walk
 		}
 		for _, d := range entries {
 			if err := ctx.Err(); err != nil {
