@@ -65,6 +65,7 @@ type Conn struct {
 	stats  counters
 
 	close       sync.Once
+	lost        chan struct{} // closed when the connection is, whoever closed it
 	mu          sync.Mutex
 	reconnected map[*func()]func()
 }
@@ -158,10 +159,10 @@ func connect(urls string, o Options, extra ...nats.Option) (*Conn, error) {
 	if o.InboxPrefix == "" {
 		o.InboxPrefix = "_INBOX"
 	}
-	c := &Conn{log: o.Logger}
+	c := &Conn{log: o.Logger, lost: make(chan struct{})}
 	opts := append([]nats.Option{
 		nats.Name(o.Name), nats.Timeout(dialTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(retryWait), nats.CustomInboxPrefix(o.InboxPrefix),
-		nats.ErrorHandler(c.asyncError), nats.ReconnectHandler(func(*nats.Conn) { c.onReconnect() }),
+		nats.ErrorHandler(c.asyncError), nats.ClosedHandler(func(*nats.Conn) { close(c.lost) }), nats.ReconnectHandler(func(*nats.Conn) { c.onReconnect() }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				c.log.Warn("disconnected from the bus, reconnecting", "error", err)
@@ -229,6 +230,19 @@ func (c *Conn) OnReconnect(f func()) (stop func()) {
 		defer c.mu.Unlock()
 		delete(c.reconnected, key)
 	}
+}
+
+// Lost is closed when the connection is closed for good: by [Conn.Close], or by a server that refused
+// it, which is not tried again. A process that serves others must end then. [Conn.Err] tells why.
+func (c *Conn) Lost() <-chan struct{} { return c.lost }
+
+// Err says why the connection is closed, or why it was broken last; nil if nothing was wrong.
+func (c *Conn) Err() error {
+	err := c.nats.LastError()
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the bus ended the connection: %w", err)
 }
 
 // NATS is the connection below, for what this package doesn't wrap.

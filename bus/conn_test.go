@@ -206,3 +206,25 @@ func TestAsk_EndsWhenTheConnectionCloses(t *testing.T) {
 		t.Errorf("after Close: %v, want ErrDisconnected", err)
 	}
 }
+
+func TestSpec_U5_LostForGood(t *testing.T) {
+	s := bustest.Server(t)
+	c, err := s.Connect("c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	select {
+	case <-c.Lost():
+		t.Fatal("lost at once")
+	default:
+	}
+	// No server puts up with that.
+	if err := c.NATS().Publish(strings.Repeat("x", 5000), nil); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Lost()
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "control line") {
+		t.Errorf("got %v, want the server's reason", err)
+	}
+}

@@ -80,9 +80,10 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// clean keeps a token and escapes anything else.
+// clean keeps a token and escapes anything else. No token is long: a server ends the connection of a
+// client whose line is longer than it takes, and ids come from others.
 func clean(s string) string {
-	if isToken(s) {
+	if len(s) <= longestEscaped && isToken(s) {
 		return s
 	}
 	return escape(s)

@@ -21,6 +21,8 @@ const (
 	// valuePrefix begins the names of messages in the bucket: what arrives can name no other
 	// object.
 	valuePrefix = "v-"
+	// valueID is the length of what follows it.
+	valueID = 26
 	// storeTimeout bounds storing or fetching one value.
 	storeTimeout = 30 * time.Second
 	// sendingValues bounds the bytes of values being stored, in multiples of the largest one.
@@ -123,8 +125,15 @@ func (v *values) check(n int) error {
 
 // put stores a value and gives its name. It may read b after it has failed.
 func (v *values) put(ctx context.Context, b []byte) (string, error) {
-	name := valuePrefix + randomID(26)
+	name := valuePrefix + randomID(valueID)
 	return name, v.putAs(ctx, name, b)
+}
+
+// isValueName says whether put could have made the name. It becomes a part of subjects, so its length
+// matters too: a server ends the connection of a client that sends it a long one.
+func isValueName(name string) bool {
+	id, ok := strings.CutPrefix(name, valuePrefix)
+	return ok && len(id) == valueID && isBase32(id)
 }
 
 func (v *values) putAs(ctx context.Context, name string, b []byte) error {
@@ -159,7 +168,7 @@ func (v *values) bucket(ctx context.Context, again bool) (jetstream.ObjectStore,
 
 // get fetches a value and removes it.
 func (v *values) get(ctx context.Context, name string) ([]byte, error) {
-	if !strings.HasPrefix(name, valuePrefix) || !isToken(name) {
+	if !isValueName(name) {
 		return nil, fmt.Errorf("%w: bad value name", ErrMalformed)
 	}
 	b, err := v.peek(ctx, name)

@@ -150,3 +150,27 @@ func TestSpec_B4_ValueHeaderReachesOnlyValues(t *testing.T) {
 		t.Errorf("another's object: %v", err)
 	}
 }
+
+// A server ends the connection of a client that sends it a long line, so no name that comes from
+// elsewhere may make one.
+func TestSpec_B4_LongNamesDontEndTheConnection(t *testing.T) {
+	s := bustest.Server(t)
+	server, client := bustest.Connect(t, s), bustest.Connect(t, s)
+	defer echo(t, server, "echo").Close()
+	long := strings.Repeat("a", 5000)
+	for _, name := range []string{"v-" + long, "v-", "v-*", "v-" + strings.Repeat("A", 26), long} {
+		m := nats.NewMsg(bus.ToolSubject(schemas.SourceNative, "core", "echo"))
+		m.Header.Set("Codecell-Value", name)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := client.NATS().RequestMsgWithContext(ctx, m); err != nil {
+			t.Fatalf("a value named %.10s…: %v", name, err)
+		}
+	}
+	if _, err := bus.Ask[schemas.Pong](t.Context(), server, bus.ExecutorSubject(long+long), &schemas.Ping{}); !errors.Is(err, bus.ErrNoResponders) {
+		t.Errorf("a long id: %v, want ErrNoResponders", err)
+	}
+	if a, err := callEcho(t, client, `1`); err != nil || string(a.Value) != "1" {
+		t.Errorf("afterwards: %v, %v", a, err)
+	}
+}

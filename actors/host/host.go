@@ -149,9 +149,17 @@ func (h *Host) spawn() error {
 // ID is the host's id on the bus.
 func (h *Host) ID() string { return h.id }
 
-// Failed gives the error that a host can't go on after: its slot ledger is lost. The process
-// should end.
+// Failed gives the error that a host can't go on after: its slot ledger is lost, or its connection
+// for good. The process should end.
 func (h *Host) Failed() <-chan error { return h.failed }
+
+// fail tells the error that the host can't go on after; the first one counts.
+func (h *Host) fail(err error) {
+	select {
+	case h.failed <- fmt.Errorf("host: %w", err):
+	default:
+	}
+}
 
 // Close drains the host: it leaves the queue, refuses new programs, and lets the running calls
 // end until ctx does; then it cancels what is left. Parked cells that nobody waits for by then are

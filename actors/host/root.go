@@ -117,9 +117,6 @@ func (s rootSupervisor) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor
 	sup.StopChildren(child)
 	s.host.log.Error("an actor failed and was stopped", "actor", child.Id, "reason", fmt.Sprint(reason))
 	if s.host.ledger != nil && child.Id == s.host.ledger.Id {
-		select {
-		case s.host.failed <- fmt.Errorf("host: the slot ledger failed: %v", reason):
-		default:
-		}
+		s.host.fail(fmt.Errorf("the slot ledger failed: %v", reason))
 	}
 }

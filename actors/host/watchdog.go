@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -54,6 +55,9 @@ func (w *watchdog) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			return
+		case <-w.h.conn.Lost():
+			w.h.fail(cmp.Or(w.h.conn.Err(), bus.ErrDisconnected))
 			return
 		case <-ticker.C:
 			w.look(ctx)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/codecell/codecell/actors/host"
 	"github.com/codecell/codecell/actors/tool"
+	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 )
 
@@ -60,7 +62,13 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 			if ctx.Err() == nil {
 				a.executorReady(executor)
 			}
-			<-ctx.Done()
+			select {
+			case <-ctx.Done():
+			case <-l.conn.Lost():
+				// Nobody can reach the tools any more; whoever watches this process is to start it again.
+				a.report(cmp.Or(l.conn.Err(), bus.ErrDisconnected))
+				return exit(exitFailed)
+			}
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 			defer cancel()
 			if err := executor.Close(late); err != nil {
