@@ -98,7 +98,7 @@ func (e *Engine) newGuest(ctx context.Context, img *Image, limits Limits, world 
 func (g *Guest) prepare(seed uint64, fill func(*machine)) error {
 	for seed == 0 {
 		var b [8]byte
-		crand.Read(b[:]) //nolint:errcheck // never fails
+		crand.Read(b[:]) // never fails
 		seed = binary.LittleEndian.Uint64(b[:])
 	}
 	m, base := g.env.machine, g.engine.base

@@ -27,7 +27,10 @@ func startControlled(t *testing.T) (guest func(t *testing.T) *Guest) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(t *testing.T) *Guest { return acquire(t, img, testLimits(), Env{Sync: lookUpFiles}) }
+	return func(t *testing.T) *Guest {
+		t.Helper()
+		return acquire(t, img, testLimits(), Env{Sync: lookUpFiles})
+	}
 }
 
 func lookUpFiles(method string, payload []byte) []byte {

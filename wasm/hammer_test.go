@@ -87,7 +87,7 @@ func oneCell(e *Engine, img *Image, rnd *rand.Rand, mark string) error {
 		return expectedStop(err)
 	}
 	if want := fmt.Sprintf(`[%q,"answer",%d]`, mark, size); string(leg.Value) != want {
-		return fmt.Errorf("value %s, error %v, want %s", leg.Value, leg.Err, want)
+		return fmt.Errorf("value %s, error %w, want %s", leg.Value, leg.Err, want)
 	}
 	return nil
 }

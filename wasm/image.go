@@ -72,10 +72,10 @@ var apiNames = [apiFunctions]string{"start", "settle", "check", "describeError"}
 
 // ID identifies the image: 64 hexadecimal digits of a hash over the engine module, the meter's version, the controller and
 // the install text. A snapshot can only be restored with an image of the same ID.
-func (i *Image) ID() string { return hex.EncodeToString(i.id[:]) }
+func (img *Image) ID() string { return hex.EncodeToString(img.id[:]) }
 
 // Size is the number of bytes that holding the image costs.
-func (i *Image) Size() int { return len(i.pages.data) + 4*len(i.pages.index) }
+func (img *Image) Size() int { return len(img.pages.data) + 4*len(img.pages.index) }
 
 // newEnv starts a machine outside of any guest.
 func (e *Engine) newEnv(ctx context.Context, limit uint64) (*env, error) {

@@ -46,7 +46,7 @@ func (l *Limits) check(maxMemory int64) error {
 		{"RequestBytes", l.RequestBytes, 1, 1 << 40},
 	} {
 		if f.value < f.low || f.value > f.top {
-			return fmt.Errorf("Limits.%s is %d: want %d to %d", f.name, f.value, f.low, f.top)
+			return fmt.Errorf("wasm: Limits.%s is %d: want %d to %d", f.name, f.value, f.low, f.top)
 		}
 	}
 	return nil

@@ -1,6 +1,9 @@
 package wasm
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // pool keeps idle machines. The next guest is mostly of the same image as the last one, so a machine is given that memory
 // while it's idle: a guest that begins later doesn't wait for it.
@@ -26,8 +29,8 @@ func (p *pool) take(img *Image, size uint32) (m *machine) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := -1
-	for i := len(p.idle) - 1; i >= 0; i-- {
-		if m := p.idle[i]; m.mem.Size() == size && (at < 0 || m.last == img) {
+	for i, m := range slices.Backward(p.idle) {
+		if m.mem.Size() == size && (at < 0 || m.last == img) {
 			at = i
 			if m.last == img {
 				break

@@ -102,24 +102,24 @@ func TestClosingStopsTheLeg(t *testing.T) {
 func TestSpec_B3_MachinesAreReusedOnlyWhenClean(t *testing.T) {
 	e := newEngine(t, Config{controller: testController, IdleMachines: 2})
 	img := newImage(t, e)
-	after := func(source string, leg func(*Guest)) int {
+	after := func(leg func(*Guest)) int {
 		g := acquire(t, img, testLimits(), Env{})
 		leg(g)
 		before := len(e.pool.idle)
 		_ = g.Close()
 		return len(e.pool.idle) - before
 	}
-	if n := after("clean", func(g *Guest) { start(t, g, "globalThis.leak = 'secret'; return 1") }); n != 1 {
+	if n := after(func(g *Guest) { start(t, g, "globalThis.leak = 'secret'; return 1") }); n != 1 {
 		t.Errorf("a clean machine: the pool grew by %d", n)
 	}
 	g := acquire(t, img, testLimits(), Env{})
 	if v := value(t, start(t, g, "return typeof leak")); v != `"undefined"` {
 		t.Errorf("a reused machine remembers: %s", v)
 	}
-	if n := after("grown", func(g *Guest) { start(t, g, "return new Uint8Array(8e6).length") }); n != 0 {
+	if n := after(func(g *Guest) { start(t, g, "return new Uint8Array(8e6).length") }); n != 0 {
 		t.Errorf("a grown machine: the pool grew by %d", n)
 	}
-	if n := after("stopped", func(g *Guest) {
+	if n := after(func(g *Guest) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
 		if _, err := g.Start(ctx, "for(;;);"); !errors.Is(err, ErrInterrupted) {

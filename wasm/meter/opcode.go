@@ -89,7 +89,7 @@ func skipPrefixed(r *reader, sub uint32) {
 	case sub == 9: // data.drop
 		r.u32()
 	case sub == subMemoryCopy:
-		if r.u32() != 0 || r.u32() != 0 {
+		if to, from := r.u32(), r.u32(); to != 0 || from != 0 {
 			r.unsupported("memory.copy between memories")
 		}
 	case sub == subMemoryFill:
