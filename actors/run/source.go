@@ -19,7 +19,7 @@ import (
 const modulesOff = "module access is off: a program has no import, import(), import.meta, export or require. " +
 	"Call tools through their globals, catalog.search(query) or MCP.<server>.<tool>(args). No tools were dispatched."
 
-// CheckSource refuses a program that reaches for modules, before any guest sees it (X3).
+// CheckSource refuses shell text (X4) and a program that reaches for modules (X3), before any guest sees it.
 //
 // The program is parsed, never scanned: module-looking text in strings, comments, regular
 // expressions, property names and methods is fine, and so are a program's own bindings
@@ -28,6 +28,9 @@ const modulesOff = "module access is off: a program has no import, import(), imp
 // A program that this parser can't read is left to the engine, which is the authority on
 // syntax; should it run, the guest has no module loader and no require to find.
 func CheckSource(source string) *schemas.Error {
+	if err := checkShell(source); err != nil {
+		return err
+	}
 	if !mentionsModules(source) {
 		return nil
 	}

@@ -1,0 +1,118 @@
+package run
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tdewolff/parse/v2"
+	"github.com/tdewolff/parse/v2/js"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// shellText is what a model reads when it sent a shell command (X4).
+const shellText = "the program is shell text, and exec runs JavaScript. Call tools instead: catalog.search(query) finds them, also one " +
+	"that runs commands if there is one, and each is an async function, such as await read({ path: \"notes.txt\" }). No tools were dispatched."
+
+// commands are the first words of what models type into shells.
+var commands = words(`apt apt-get awk bash brew cargo cat cd chmod chown cp curl cut date deno df diff docker du echo env fd
+	file find git go grep gzip head hostname java jq kill kubectl less ln ls make mkdir mv node npm npx perl pip pip3 pnpm printf
+	ps pwd python python3 rg rm rmdir rsync ruby rustc scp sed sh sort source ssh stat sudo tail tar tee touch tree tsc uname uniq
+	unzip uv wc wget which whoami xargs yarn zip zsh`)
+
+func words(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(list) {
+		set[word] = true
+	}
+	return set
+}
+
+var (
+	// command is the first word of a line and what follows it on the line.
+	command = regexp.MustCompile(`^(?:\$[ \t]+)?([a-z][a-z0-9-]*)(?:[ \t;|&]+(.*))?$`)
+	// path is a program named by its path.
+	path = regexp.MustCompile(`^(?:~|\.{1,2})?/\w[\w./-]*(?:\s|$)`)
+	// argument is how what follows a command's name may begin. JavaScript that this parser can't read, but the
+	// engine might, goes on with an operator.
+	argument = regexp.MustCompile(`^(?:[\w./~$"'*|>&<-]|$)`)
+)
+
+// checkShell refuses shell text before a guest is started (X4). Text that begins with a command is shell text if it
+// is no JavaScript, or JavaScript that does nothing but name things that the program hasn't: "ls -la" is a
+// subtraction. So a program that begins with a variable named node runs.
+func checkShell(source string) *schemas.Error {
+	text := strings.TrimSpace(source)
+	if strings.HasPrefix(text, "#") { // a comment of a shell, or "#!": no program begins so
+		return schemas.Refuse("code", shellText)
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	first = strings.TrimSpace(first)
+	m := command.FindStringSubmatch(first)
+	named := m != nil && commands[m[1]]
+	if !named && !path.MatchString(first) {
+		return nil
+	}
+	parsed, inert := readInert(text)
+	switch {
+	case parsed && inert, !parsed && !named, !parsed && argument.MatchString(m[2]):
+		return schemas.Refuse("code", shellText)
+	}
+	return nil
+}
+
+// readInert tells whether the program parses, and if so, whether it only names and combines variables of others.
+func readInert(source string) (parsed, inert bool) {
+	defer func() {
+		if recover() != nil { // as in findModuleUse
+			parsed, inert = true, false
+		}
+	}()
+	ast, err := js.Parse(parse.NewInputString("async function program(){\n"+source+"\n}"), js.Options{})
+	if err != nil {
+		return false, false
+	}
+	f, ok := ast.List[0].(*js.FuncDecl)
+	if !ok || len(ast.List) != 1 {
+		return true, false
+	}
+	for _, statement := range f.Body.List {
+		switch s := statement.(type) {
+		case *js.EmptyStmt:
+		case *js.ExprStmt:
+			if !isInert(s.Value) {
+				return true, false
+			}
+		default:
+			return true, false
+		}
+	}
+	return true, true
+}
+
+func isInert(x js.IExpr) bool {
+	switch x := x.(type) {
+	case *js.Var:
+		return declared(x).Decl == js.NoDecl
+	case *js.LiteralExpr:
+		return true
+	case *js.GroupExpr:
+		return isInert(x.X)
+	case *js.DotExpr:
+		return isInert(x.X)
+	case *js.UnaryExpr:
+		return (x.Op == js.NegToken || x.Op == js.PosToken || x.Op == js.NotToken || x.Op == js.BitNotToken) && isInert(x.X)
+	case *js.BinaryExpr:
+		return !assigns(x.Op) && isInert(x.X) && isInert(x.Y)
+	}
+	return false
+}
+
+func assigns(op js.TokenType) bool {
+	switch op {
+	case js.EqToken, js.AddEqToken, js.SubEqToken, js.MulEqToken, js.DivEqToken, js.ModEqToken, js.ExpEqToken, js.LtLtEqToken,
+		js.GtGtEqToken, js.GtGtGtEqToken, js.BitAndEqToken, js.BitOrEqToken, js.BitXorEqToken, js.AndEqToken, js.OrEqToken, js.NullishEqToken:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,39 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+func TestSpec_X4_RefusesShellText(t *testing.T) {
+	for _, source := range []string{
+		"pwd", "ls", "ls -la", "  ls -la\n", "git status", "git log --oneline -5", "cd /tmp && ls", "cd ..", "npm install", "echo hi",
+		"echo \"hi\" > a.txt", "cat a.txt | grep x", "ls | head", "ls > out.txt", "ls *", "ls .", "find . -name '*.go'", "$ ls -la",
+		"#!/bin/sh\nls", "#!/usr/bin/env node\nreturn 1", "# list the files\nls", "./run.sh", "./run.sh --fast", "~/bin/x y", "/usr/bin/env python3",
+		"cd src\ngrep -rn TODO .", "pwd; ls", "python3 -c 'print(1)'", "node index.js", "node -v", "rm -rf build", "curl https://example.com", "mkdir -p a/b",
+	} {
+		err := CheckSource(source)
+		if err == nil {
+			t.Errorf("accepted %q", source)
+			continue
+		}
+		if err.Code != schemas.InvalidInput || err.Field != "code" || !strings.Contains(err.Message, "catalog.search") {
+			t.Errorf("%q: %+v", source, err)
+		}
+	}
+}
+
+func TestSpec_X4_AcceptsProgramsThatLookAlike(t *testing.T) {
+	for _, source := range []string{
+		"node -1; var node = 7; return node", "ls -la; var ls, la", "let git = 1; git", "ls({path: '.'})", "await ls({})", "find ({pattern: '*'})", "echo = 5",
+		"date ++; var date", "cat\n`x`", "return ls - la", "const pwd = 1\nreturn pwd", "ls; return 1", "node => node", "node ? 1 : f()",
+		"sort (a)", "go: for (;;) break go", "/bin/.test('x')", "// ls -la\nreturn 1", "/* sh */ return 2", "'use strict'\nls", "git`status`", "lsx -la",
+		"env.x = 1", "grep ?? await f()", "head = tail", "make\n(1)", "file in {}, f()", "$ = 1", "let q = ;", "files and folders",
+	} {
+		if err := CheckSource(source); err != nil {
+			t.Errorf("refused %q: %v", source, err)
+		}
+	}
+}
