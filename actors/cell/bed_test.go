@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -123,6 +122,7 @@ type spawnCell struct {
 }
 
 func newBed(t testing.TB, o slot.Options) *bed {
+	t.Helper()
 	sys := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return discard }))
 	b := &bed{t: t, sys: sys, ledger: sys.Root.Spawn(slot.New(o)), over: map[string]*Ended{}, cells: map[string]*probe{}}
@@ -130,7 +130,7 @@ func newBed(t testing.TB, o slot.Options) *bed {
 	return b
 }
 
-var discard = slog.New(slog.NewTextHandler(io.Discard, nil))
+var discard = slog.New(slog.DiscardHandler)
 
 func (b *bed) receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {

@@ -10,13 +10,17 @@ import (
 type Effect interface{ effect() }
 
 type (
-	// AskSlot and AskWorker ask the ledger; FreeSlot and FreeWorker give back, or withdraw the ask.
-	AskSlot    struct{ Ticket uint64 }
-	AskWorker  struct{ Ticket uint64 }
-	FreeSlot   struct{}
+	// AskSlot asks the ledger for a slot; [SlotGranted] or [SlotRefused] follows.
+	AskSlot struct{ Ticket uint64 }
+	// AskWorker asks the ledger for a worker; [WorkerGranted] follows.
+	AskWorker struct{ Ticket uint64 }
+	// FreeSlot gives the slot back, or withdraws the ask.
+	FreeSlot struct{}
+	// FreeWorker gives the worker back, or withdraws the ask.
 	FreeWorker struct{}
-	// IdleWorker tells the ledger that the worker isn't computing; BusyWorker that it does.
+	// IdleWorker tells the ledger that the worker isn't computing.
 	IdleWorker struct{}
+	// BusyWorker tells the ledger that the worker computes.
 	BusyWorker struct{}
 	// RunLeg runs the guest until it is idle: a fresh one, the live one, or the snapshot, whichever there
 	// is. [LegDone] follows, always.

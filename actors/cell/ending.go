@@ -45,6 +45,7 @@ func (m *Machine) finish(at time.Time, r *schemas.Result) {
 		m.dropGuest()
 	case phaseQueued:
 		m.emit(FreeWorker{})
+	default: // no guest and no worker, or the leg that had them is over
 	}
 	if m.slot != slotNone {
 		m.slot = slotNone

@@ -19,15 +19,17 @@ type (
 		At       time.Time
 		Observer *Observer
 	}
-	// WorkerGranted, SlotGranted and SlotRefused are the ledger's answers.
+	// WorkerGranted is the ledger's answer to [AskWorker] with that ticket.
 	WorkerGranted struct {
 		At     time.Time
 		Ticket uint64
 	}
+	// SlotGranted is the ledger's yes to [AskSlot] with that ticket.
 	SlotGranted struct {
 		At     time.Time
 		Ticket uint64
 	}
+	// SlotRefused is its no.
 	SlotRefused struct {
 		At     time.Time
 		Ticket uint64

@@ -29,9 +29,7 @@ func TestHammer_S1_S3_S8_Cells(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range 8 {
 		rng := rand.New(rand.NewPCG(7, uint64(w)))
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for i := range 12 {
 				p := b.exec(programs[rng.IntN(len(programs))], func(s *Spec) {
 					s.Limits.Timeout = 50 * time.Millisecond
@@ -41,7 +39,7 @@ func TestHammer_S1_S3_S8_Cells(t *testing.T) {
 				})
 				hammerOne(p, rng, fmt.Sprint(w, "-", i))
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	b.close()
@@ -53,7 +51,7 @@ func hammerOne(p *probe, rng *rand.Rand, id string) {
 		time.Sleep(time.Duration(rng.IntN(5)) * time.Millisecond) // real: any moment of its life
 		<-p.cancel("hammer")
 	case 1:
-		time.Sleep(time.Duration(rng.IntN(5)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(5)) * time.Millisecond) // real: any moment of its life
 		p.sys.Root.Stop(p.pid)
 		<-p.gone
 	}

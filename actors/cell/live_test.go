@@ -58,7 +58,7 @@ func TestSpec_S10_SameContract(t *testing.T) {
 		if again := <-q.wait("w"); again.Reason != schemas.ReasonPendingTools {
 			b.t.Errorf("W5: %s", show(again))
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // virtual: both answers arrive
 		completed(b.t, <-p.wait("w"), `"fast"`)
 		failed(b.t, (<-q.ended).Result, schemas.Aborted, "expired")
 		if c := b.counts(); c.Slots.Held != 0 {
@@ -79,7 +79,7 @@ func TestSpec_S3_S10_Q1_TurnsWithoutSnapshots(t *testing.T) {
 			completed(b.t, <-p.reply, fmt.Sprint(i+5))
 		}
 		p := b.exec(`return await after({ms:60000,value:1})`, parksLive, required)
-		time.Sleep(30 * time.Second)
+		time.Sleep(30 * time.Second) // virtual: half its call
 		if c := b.counts(); c.Workers.Held != 0 || c.Slots.Held != 1 {
 			b.t.Errorf("a required cell that rests holds %+v", c)
 		}

@@ -32,11 +32,6 @@ type naiveText struct {
 	Text string `json:"text"`
 }
 
-type naiveJSON struct {
-	Type  string          `json:"type"`
-	Value json.RawMessage `json:"value"`
-}
-
 func naiveItem(t require, i schemas.OutputItem) []byte {
 	if i.Type == "text" {
 		return naive(t, naiveText{i.Type, i.Text})

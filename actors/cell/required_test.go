@@ -21,7 +21,7 @@ func TestSpec_Q1_TheCallStaysOpen(t *testing.T) {
 		begin := time.Now()
 		p := b.exec(`text("a"); let n = 0; setTimeout(() => { n = 5 }, 1000);
 			const r = await after({ms: 30000, value: 7}); text("b"); return r + n + (await echo({v: 1})).v`, required)
-		time.Sleep(20 * time.Second) // virtual
+		time.Sleep(20 * time.Second) // virtual: most of its call
 		if c := b.counts(); c.Slots.Held != 1 || c.Workers.Held != 0 {
 			b.t.Errorf("S3: while it waits for its tools it holds %+v", c)
 		}
@@ -114,11 +114,11 @@ func TestSpec_Q2_SettlementGrantsNothing(t *testing.T) {
 	virtual(t, slot.Options{Workers: 1}, func(b *bed) {
 		begin := time.Now()
 		p := b.exec(`await after({ms:5000}); await after({ms:5000}); return 1`, required)
-		time.Sleep(4 * time.Second)
+		time.Sleep(4 * time.Second) // virtual: it rests in its first call
 		holder := b.sys.Root.Spawn(hog(b))
-		time.Sleep(1600 * time.Millisecond) // for 600 ms it waits for a worker
+		time.Sleep(1600 * time.Millisecond) // virtual: for 600 ms it waits for a worker
 		_ = b.sys.Root.StopFuture(holder).Wait()
-		time.Sleep(4 * time.Second) // it has called again, and is parked
+		time.Sleep(4 * time.Second) // virtual: it has called again, and is parked
 		holder = b.sys.Root.Spawn(hog(b))
 		r := <-p.reply
 		failed(b.t, r, schemas.Timeout, "used up its budget of 1s")
@@ -222,7 +222,7 @@ func TestSpec_Q3_WhatEndsIt(t *testing.T) {
 			virtual(t, slot.Options{}, func(b *bed) {
 				begin := time.Now()
 				p := b.exec(c.code, required, func(s *Spec) { s.Limits.SnapshotTTL = 10 * time.Second })
-				time.Sleep(2 * time.Second)
+				time.Sleep(2 * time.Second) // virtual: it rests
 				c.end(p)
 				r := <-p.reply
 				failed(b.t, r, c.want, c.text)

@@ -103,7 +103,7 @@ func TestSpec_X12_RaceWhileParked(t *testing.T) {
 	virtual(t, slot.Options{}, func(b *bed) {
 		p := b.exec(`return await Promise.race([after({ms:1900,value:"slow"}),after({ms:1100,value:"fast"})])`)
 		waiting(b.t, <-p.reply, schemas.ReasonPendingTools, "after sent", "after sent")
-		time.Sleep(2 * time.Second) // virtual
+		time.Sleep(2 * time.Second) // virtual: both answers arrive
 		completed(b.t, <-p.wait("w"), `"fast"`)
 	})
 }
@@ -169,10 +169,10 @@ func TestSpec_S4_TTLCountsIdleParkedTime(t *testing.T) {
 		p := b.exec(`await never()`, short)
 		<-p.reply
 		for i := range 5 { // each wait lives under its own deadline, and restarts the time to live
-			time.Sleep(9 * time.Second)
+			time.Sleep(9 * time.Second) // virtual: almost its time to live
 			waiting(b.t, <-p.wait(fmt.Sprint(i)), schemas.ReasonPendingTools, "never sent")
 		}
-		time.Sleep(11 * time.Second)
+		time.Sleep(11 * time.Second) // virtual: past its time to live
 		e := <-p.ended
 		failed(b.t, e.Result, schemas.Aborted, "expired")
 		if c := b.counts(); c.Slots.Held != 0 {
@@ -184,7 +184,7 @@ func TestSpec_S4_TTLCountsIdleParkedTime(t *testing.T) {
 		// Limits beyond all bounds don't overflow into the past.
 		p = b.exec(`await never()`, func(s *Spec) { s.Limits.SnapshotTTL = 1<<63 - 1 })
 		<-p.reply
-		time.Sleep(24 * time.Hour)
+		time.Sleep(24 * time.Hour) // virtual: as good as forever
 		waiting(b.t, <-p.wait("w"), schemas.ReasonPendingTools, "never sent")
 	})
 }
@@ -220,7 +220,7 @@ func TestSpec_S8_Cancel(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			virtual(t, slot.Options{}, func(b *bed) {
 				p := b.exec(c.code)
-				time.Sleep(c.sleep)
+				time.Sleep(c.sleep)                                    // virtual: it gets where the case wants it
 				first, second := p.cancel("enough"), p.cancel("twice") // the second finds it ended
 				<-first
 				<-second
@@ -312,8 +312,8 @@ func TestSpec_W2_SnapshotLimit(t *testing.T) {
 			b.t.Errorf("output %q", output(r))
 		}
 		p = b.exec(large+`await after({ms:500}); return s.length > 1000`, small)
-		time.Sleep(100 * time.Millisecond)
-		q := b.exec(`return 2`) // wants the only worker
+		time.Sleep(100 * time.Millisecond) // virtual: p waits for its call
+		q := b.exec(`return 2`)            // wants the only worker
 		completed(b.t, <-p.reply, `true`)
 		completed(b.t, <-q.reply, `2`)
 	})
@@ -328,7 +328,7 @@ func TestSpec_E1_LastWords(t *testing.T) {
 	} {
 		virtual(t, slot.Options{}, func(b *bed) {
 			p := b.exec(`await never()`)
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // virtual: its call is pending
 			stop(b, p)
 			failed(b.t, <-p.reply, schemas.InternalError, "stopped")
 			<-p.gone
@@ -338,7 +338,7 @@ func TestSpec_E1_LastWords(t *testing.T) {
 			p = b.exec(`await yield_control(); await never()`)
 			<-p.reply
 			c := p.wait("w")
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // virtual: its call is pending
 			stop(b, p)
 			failed(b.t, <-c, schemas.InternalError, "stopped")
 			<-p.gone
