@@ -142,8 +142,7 @@ func (c *Client) ack(ctx context.Context, host, subject string, req any) error {
 // result asks for a result; what a host would say of itself if it could becomes one.
 func (c *Client) result(ctx context.Context, host, subject string, req any) (*schemas.Result, error) {
 	rep, err := askHost[schemas.Result](ctx, c, host, subject, req)
-	var e *schemas.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*schemas.Error](err); ok {
 		return failed(e), nil
 	}
 	return rep, err
@@ -177,8 +176,7 @@ func askHost[Rep any](ctx context.Context, c *Client, host, subject string, req 
 	if errors.Is(err, ErrNoResponders) {
 		return nil, gone(host)
 	}
-	var e *schemas.Error
-	if errors.As(context.Cause(asking), &e) {
+	if e, ok := errors.AsType[*schemas.Error](context.Cause(asking)); ok {
 		return nil, e
 	}
 	return nil, err

@@ -46,7 +46,7 @@ func TestSpec_U1_PrivateUnlessAsked(t *testing.T) {
 }
 
 func TestDial_SaysWhatToCheck(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestDial_SaysWhatToCheck(t *testing.T) {
 }
 
 func TestCase83_ClientBeforeServer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

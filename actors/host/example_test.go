@@ -120,7 +120,9 @@ func ExampleNode_Client_feed() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go session.Do(ctx, "Example", `return 1`)
+	if _, err := session.Do(ctx, "Example", `return 1`); err != nil {
+		log.Fatal(err)
+	}
 
 	for event := range facts {
 		switch fact := event.Fact.(type) {

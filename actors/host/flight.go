@@ -78,10 +78,3 @@ func (f *flights) held(unacceptedSince time.Time) (byExecutor map[string][]fligh
 	}
 	return byExecutor, unaccepted
 }
-
-// size is the number of calls in flight.
-func (f *flights) size() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.open)
-}

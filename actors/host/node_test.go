@@ -25,7 +25,9 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	os.Setenv("XDG_CACHE_HOME", dir) // the examples leave the cache where it is by default
+	if err := os.Setenv("XDG_CACHE_HOME", dir); err != nil { // the examples leave the cache where it is by default
+		panic(err)
+	}
 	cache = host.DefaultCacheDir()
 	goleak.VerifyTestMain(m, bustest.Clock(), goleak.Cleanup(func(code int) {
 		os.RemoveAll(dir)

@@ -36,7 +36,7 @@ func CheckSource(source string) *schemas.Error {
 	}
 	use, err := findModuleUse(source)
 	if err != nil || use == "" {
-		return nil
+		return nil //nolint:nilerr // what can't be parsed is left to the engine, see above
 	}
 	return schemas.Refuse("code", "the program uses "+use+", and "+modulesOff)
 }
@@ -174,11 +174,9 @@ func unescape(name []byte) string {
 		}
 		digits, after := rest, []byte(nil)
 		if braced, ok := bytes.CutPrefix(rest, []byte("{")); ok {
-			end := bytes.IndexByte(braced, '}')
-			if end < 0 {
+			if digits, after, ok = bytes.Cut(braced, []byte("}")); !ok {
 				return string(out)
 			}
-			digits, after = braced[:end], braced[end+1:]
 		} else if len(rest) >= 4 {
 			digits, after = rest[:4], rest[4:]
 		}

@@ -73,8 +73,7 @@ func (a *app) report(err error) {
 		a.printJSON(map[string]*schemas.Error{"error": asError(err)})
 		return
 	}
-	var config *configError
-	if errors.As(err, &config) {
+	if config, ok := errors.AsType[*configError](err); ok {
 		for i := range config.problems {
 			fmt.Fprintln(a.err, "codecell: "+printable(config.problems[i].Message))
 		}
