@@ -45,7 +45,8 @@ type shell struct {
 	log     *slog.Logger
 	machine *Machine
 	guest   *guest
-	timers  map[Timer]*time.Timer
+	timers  timers
+	alarms  int // timers set so far
 	begun   time.Time
 
 	// Set when the actor starts.
@@ -71,7 +72,7 @@ func newShell(deps Deps, spec Spec) *shell {
 	}
 	log = log.With("cell", spec.Address.Cell)
 	return &shell{
-		deps: deps, spec: spec, log: log, guest: newGuest(deps, spec, log), timers: make(map[Timer]*time.Timer),
+		deps: deps, spec: spec, log: log, guest: newGuest(deps, spec, log), timers: make(timers),
 		machine: NewMachine(MachineSpec{
 			Address: spec.Address, Title: spec.Title, Limits: spec.Limits, Start: spec.Start,
 			RestartSafe: spec.RestartSafe, Required: spec.Required, Live: spec.Live, Tool: spec.Port.Tool, Telemetry: spec.Port.Telemetry,
@@ -168,11 +169,6 @@ func (s *shell) granted(m *slot.Granted) {
 	s.feed(WorkerGranted{At: time.Now(), Ticket: m.Ticket})
 }
 
-func (s *shell) timerFired(t Timer) {
-	delete(s.timers, t)
-	s.feed(TimerFired{At: time.Now(), Timer: t})
-}
-
 // feed steps the machine and does what it says, including what comes of that at once. A panic is ours:
 // the cell ends, and everyone is told.
 func (s *shell) feed(e Event) {
@@ -202,10 +198,7 @@ func (s *shell) lastWords(why string) {
 		return
 	}
 	s.dead = true
-	for t, timer := range s.timers {
-		timer.Stop()
-		delete(s.timers, t)
-	}
+	s.timers.clearAll()
 	s.guest.abandon()
 	if s.machine.Ended() {
 		s.sayLast(why)

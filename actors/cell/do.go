@@ -31,10 +31,7 @@ func (s *shell) do(e Effect) {
 	case SetTimer:
 		s.setTimer(e)
 	case ClearTimer:
-		if t := s.timers[e.Timer]; t != nil {
-			t.Stop()
-			delete(s.timers, e.Timer)
-		}
+		s.timers.clear(e.Timer)
 	case Stop:
 		s.guest.abandon()
 		s.end(&Ended{Result: e.Result, Waits: e.Waits})
@@ -68,13 +65,4 @@ func (s *shell) dispatch(c Call) {
 	if err := s.spec.Port.Dispatch(c); err != nil {
 		s.queue = append(s.queue, Answer{At: time.Now(), ID: c.ID, State: schemas.AnswerFailed, Err: err})
 	}
-}
-
-func (s *shell) setTimer(e SetTimer) {
-	after := e.After
-	if !e.At.IsZero() {
-		after = time.Until(e.At)
-	}
-	root, self := s.root, s.self
-	s.timers[e.Timer] = time.AfterFunc(after, func() { root.Send(self, &fired{e.Timer}) })
 }
