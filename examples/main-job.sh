@@ -75,4 +75,4 @@ say "3. Wait for it: codecell wait $run"
 
 say "4. What happened, from the feed"
 within 10 grep -qE 'cell\.ended' "$work/timeline"
-cat "$work/timeline"
+sort -s -k1,1 "$work/timeline" # host and executors tell it each for themselves

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codecell/codecell/actors/host"
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/schemas"
+)
+
+// TestReal_DocsPrograms runs each program of the documents over the data of examples and two public servers, and holds it
+// to what its last lines say of it:
+//
+//	// value: 3              what it returns, as compact JSON
+//	// output: half way      a text or a JSON value that it emits; all of them, in order
+//	// failed: timeout       the code of its failure
+func TestReal_DocsPrograms(t *testing.T) {
+	t.Parallel()
+	node := docsNode(t)
+	var all strings.Builder
+	for _, name := range documents(t) {
+		for i, f := range fences(t, name, "js") {
+			all.WriteString(f.text())
+			t.Run(fmt.Sprintf("%s:%d", f.file, f.line), func(t *testing.T) {
+				session, err := node.Client().Session(t.Context(), fmt.Sprintf("%s-%d", filepath.Base(name), i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := runToEnd(t, session, f.text())
+				want := said(&f)
+				if len(want) == 0 && !slices.Contains(got, "failed: internal_error") {
+					return
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("it came to\n\t%s\nand says\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+				}
+			})
+		}
+	}
+	t.Run("every global is shown", func(t *testing.T) {
+		session, err := node.Client().Session(t.Context(), "globals")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What isn't ECMAScript's can't be assigned.
+		got := runToEnd(t, session, `for (const name of Object.getOwnPropertyNames(globalThis)) {
+			if (!Object.getOwnPropertyDescriptor(globalThis, name).writable) text(name);
+		}`)
+		for _, line := range got {
+			global, ok := strings.CutPrefix(line, "output: ")
+			if !ok || slices.Contains([]string{"Infinity", "NaN", "undefined"}, global) {
+				continue
+			}
+			if !strings.Contains(all.String(), global+"(") && !strings.Contains(all.String(), global+".") {
+				t.Errorf("no program of the documents uses %s", global)
+			}
+		}
+	})
+}
+
+// docsNode starts a host with what the documents' programs use.
+func docsNode(t *testing.T) *host.Node {
+	t.Helper()
+	config, err := schemas.LoadConfig(docsConfig(t, t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := host.Up(t.Context(), host.NodeOptions{Config: config, CacheDir: filepath.Join(scratch, "cache"), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := node.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := node.Ready(ctx); err != nil || len(node.Problems()) > 0 {
+		t.Fatalf("%v %v", err, node.Problems())
+	}
+	return node
+}
+
+// docsConfig writes codecell.json5 and its data into a folder, and returns its path.
+func docsConfig(t *testing.T, dir string) string {
+	t.Helper()
+	data := filepath.Join(dir, "data")
+	if err := os.CopyFS(data, os.DirFS(filepath.Join("..", "examples", "data"))); err != nil {
+		t.Fatal(err)
+	}
+	return writeJSON(t, filepath.Join(dir, "codecell.json5"), map[string]any{
+		"mcpServers": servers{
+			"files":      stdio(t, filesystemServer, data),
+			"everything": stdio(t, everythingServer),
+		},
+		"workspace": map[string]any{"root": "data"},
+	})
+}
+
+// runToEnd runs a program, waits for it as often as it says waiting, and returns what it came to in the words of [said].
+func runToEnd(t *testing.T, session *bus.Run, source string) (came []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for result, err := session.Do(ctx, "A program of the documents", source); ; result, err = session.Wait(ctx, result.RunID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range result.Output {
+			if o.Type == "json" {
+				o.Text = string(o.Value)
+			}
+			came = append(came, strings.Split("output: "+o.Text, "\n")...)
+		}
+		switch result.Status {
+		case schemas.StatusWaiting:
+			if result.Reason == schemas.ReasonYield {
+				came = append(came, "waiting: yield")
+			}
+		case schemas.StatusCompleted:
+			return append(came, "value: "+string(result.Value))
+		default:
+			return append(append(came, "failed: "+string(result.Code)), strings.Split(result.Error, "\n")...)
+		}
+	}
+}
+
+// said returns what the comment at the end of a program says of it.
+func said(f *fence) (lines []string) {
+	at := len(f.lines)
+	for at > 0 && strings.HasPrefix(f.lines[at-1], "// ") {
+		at--
+	}
+	for _, line := range f.lines[at:] {
+		lines = append(lines, strings.TrimPrefix(line, "// "))
+	}
+	return lines
+}
