@@ -15,7 +15,7 @@ type env struct {
 	clock   func() time.Time
 	random  uint64 // state of the numbers given to random_get
 	stop    stopper
-	refuels int     // calls of the meter: how much the guest has computed
+	deepest uint64  // lowest stack pointer that the meter has seen; 0 if it was never called
 	host    hostOps // nil while an image is built
 	reject  rejections
 }

@@ -184,7 +184,7 @@ func (g *Guest) Close() error {
 		g.discard()
 		return nil
 	}
-	if g.env.refuels >= deepWork {
+	if d := g.env.deepest; d != 0 && d+shallowStack < g.image.sp {
 		g.env.machine.forgetDeepStacks()
 	}
 	g.engine.pool.put(g.env.machine, g.image)

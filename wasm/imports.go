@@ -63,7 +63,9 @@ func bindImports(ctx context.Context, rt wazero.Runtime) error {
 // garbage collector gets its turn.
 func hostInterrupt(ctx context.Context, _ api.Module, s []uint64) {
 	e := envOf(ctx)
-	e.refuels++
+	if sp := e.machine.sp.Get(); e.deepest == 0 || sp < e.deepest {
+		e.deepest = sp
+	}
 	s[0] = 0
 	if e.stop.requested() {
 		s[0] = 1

@@ -163,8 +163,9 @@ func guard(f func()) (err error) {
 	return nil
 }
 
-// deepWork is the number of refuellings from which on a guest may have recursed deeply.
-const deepWork = 8
+// shallowStack is how much of its stack in linear memory a guest may have been seen to use and keep its native ones, which
+// are larger by a constant factor. The meter looks often enough: on the way to the end of the stack about 24 times.
+const shallowStack = 64 << 10
 
 // forgetDeepStacks drops the handles that ran guest code. A handle keeps the native stack that its deepest call needed, up to
 // 16 MiB with the largest Limits.StackBytes; a new one starts with 10 KiB and grows by copying.

@@ -20,20 +20,19 @@ function parseAnswer(text) {
   return text === undefined || text === "" ? undefined : parseJSON(text);
 }
 
-// request asks the host and returns the promise of the answer.
-function request(kind, payload) {
+// request asks the host and returns the promise of the answer. error is a new Error that a refusal would use: its stack
+// tells which line of the program made the call. Who is called by the program makes it, since each frame that the engine
+// puts into a stack costs as much as making a promise.
+function request(kind, payload, error) {
   return new NativePromise((resolve, reject) => {
-    send(kind, payload, resolve, reject);
+    send(kind, payload, resolve, reject, error);
   });
 }
 
-// send returns the id of the request. The error that a refusal will need is made now: only here its stack tells which
-// line of the program made the call.
-function send(kind, payload, resolve, reject) {
+// send returns the id of the request.
+function send(kind, payload, resolve, reject, error) {
   const id = host("request", kind, payload);
-  mapSet(pending, id, {
-    __proto__: null, answer: ANSWERS[kind], resolve, reject, error: new NativeError(),
-  });
+  mapSet(pending, id, { __proto__: null, answer: ANSWERS[kind], resolve, reject, error });
   return id;
 }
 

@@ -11,8 +11,9 @@ function startTimer(callback, delay, args) {
   const ms = delayOf(delay);
   const number = ++lastTimer;
   const timer = { __proto__: null, request: "", cleared: false };
+  const error = new NativeError();
   const due = new NativePromise((resolve, reject) => {
-    timer.request = send("timer", '{"delayMs":' + ms + "}", resolve, reject);
+    timer.request = send("timer", '{"delayMs":' + ms + "}", resolve, reject, error);
   });
   mapSet(timers, number, timer);
   // The callback runs as a job of its own. What it throws rejects the promise of that job, which nobody handles:

@@ -49,7 +49,7 @@ function callTool(ref, name, args) {
       return refuse(error);
     }
   }
-  return request("call", '{"ref":' + ref + ',"args":' + text + "}");
+  return request("call", '{"ref":' + ref + ',"args":' + text + "}", new NativeError());
 }
 
 // encodeArguments is strict where JSON.stringify would lose what the program meant to pass (G2).
@@ -93,7 +93,7 @@ function notAnObject(value) {
 setPrototypeOf(callTool, HandlePrototype);
 
 function describeTool(ref) {
-  return request("describe", '{"ref":' + ref + "}");
+  return request("describe", '{"ref":' + ref + "}", new NativeError());
 }
 
 function searchTools(query, options) {
@@ -113,7 +113,7 @@ function searchTools(query, options) {
     }
     payload += ',"limit":' + limit;
   }
-  return request("search", payload + "}");
+  return request("search", payload + "}", new NativeError());
 }
 
 // handlesOf turns the records of a search into a frozen array of handles; tools that are globals keep their identity.

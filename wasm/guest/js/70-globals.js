@@ -43,9 +43,9 @@ function emitJSON(value) {
 
 // yieldControl is yield_control(reason?): the cell parks, and the promise resolves when it is waited for (G6).
 function yieldControl(reason) {
-  if (reason === undefined || reason === null) return request("yield", "{}");
+  if (reason === undefined || reason === null) return request("yield", "{}", new NativeError());
   if (typeof reason !== "string") return refuse(new NativeTypeError("yield_control: the reason must be a string"));
-  return request("yield", '{"reason":' + quote(reason) + "}");
+  return request("yield", '{"reason":' + quote(reason) + "}", new NativeError());
 }
 
 // installGlobals puts in place what every catalog shares. It is part of the image of all images.
