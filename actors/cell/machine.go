@@ -55,6 +55,8 @@ type Machine struct {
 	deadline time.Time
 	left     time.Duration // what a resting required cell has of its budget
 	resumes  int           // waits admitted
+	calm     time.Time     // since when the cell waits for answers in this call; zero while it has work
+	calmed   time.Duration // for how long it has in this call
 	due      bool          // the deadline has passed, and the answer to it is on its way
 	visible  bool          // the park in progress is for the observers, not for the ledger
 	yielded  bool          // a yield was issued in the last leg
@@ -156,7 +158,7 @@ func (m *Machine) begin(e Begin) {
 
 // setDeadline opens the budget of one exec or wait call (S5).
 func (m *Machine) setDeadline(start time.Time) {
-	m.due = false
+	m.due, m.calmed = false, 0
 	m.deadline = start.Add(m.spec.Limits.Timeout)
 	m.setLife(DeadlineTimer, SetTimer{At: m.deadline})
 }
@@ -186,18 +188,37 @@ func (m *Machine) workerGranted(e WorkerGranted) {
 	if m.phase != phaseQueued || e.Ticket != m.ticket {
 		return // withdrawn in the meantime
 	}
-	m.runLeg()
+	m.runLeg(e.At)
 }
 
+// lastLeg is how long a leg may take at least if it is tools that have used the budget up.
+const lastLeg = 100 * time.Millisecond
+
+// legDeadline is when a leg that begins now is stopped: at the end of the budget. A cell that it's tools that used it up
+// for isn't failed for being at work in that very moment: it may end a short leg, and is parked (S5).
+func (m *Machine) legDeadline(at time.Time) time.Time {
+	if m.spec.Required || !m.hasWaited() || m.deadline.Sub(at) > lastLeg {
+		return m.deadline
+	}
+	return at.Add(lastLeg)
+}
+
+// hasWaited tells whether most of the call's budget went into waiting for answers.
+func (m *Machine) hasWaited() bool { return 2*m.calmed >= m.spec.Limits.Timeout }
+
 // runLeg hands every answer to the guest, in order of arrival, and leaves their places.
-func (m *Machine) runLeg() {
+func (m *Machine) runLeg(at time.Time) {
 	m.endGrace()
+	if !m.calm.IsZero() {
+		m.calmed += at.Sub(m.calm)
+		m.calm = time.Time{}
+	}
 	answers := m.inbox.take()
 	for _, a := range answers {
 		m.requests.remove(a.ID)
 	}
 	m.phase, m.started, m.yielded, m.rigid = phaseRunning, true, false, nil
-	m.emit(RunLeg{Answers: answers, Deadline: m.deadline})
+	m.emit(RunLeg{Answers: answers, Deadline: m.legDeadline(at)})
 }
 
 func (m *Machine) legDone(e LegDone) {
@@ -288,8 +309,8 @@ func (m *Machine) refill(at time.Time) {
 //
 // A yield, awaited or not, parks the cell at the end of its leg, after the leg's other requests were
 // sent. All legs of a call share its one deadline, and a cell that reaches it with nothing unsettled has
-// spent it computing, however many requests were refused on the way (S9): that's a timeout, not a
-// wait. For a required cell it always is one: what waits for tools is parked, and its clock stands.
+// spent it computing, unless it has waited for most of it, however many requests were refused on the
+// way (S9): that's a timeout, not a wait. For a required cell it always is one: what waits for tools is parked, and its clock stands.
 func (m *Machine) settle(at time.Time) {
 	unsettled, _ := m.requests.unsettled()
 	if m.spec.Required && m.due && unsettled+len(m.inbox.items) > 0 {
@@ -308,15 +329,15 @@ func (m *Machine) settle(at time.Time) {
 	switch {
 	case m.yielded:
 		m.park(at, true)
-	case len(m.inbox.items) > 0 && m.due && unsettled == 0:
+	case len(m.inbox.items) > 0 && m.due && unsettled == 0 && !m.hasWaited():
 		m.fail(at, m.exhausted())
-	case m.due && unsettled > 0:
+	case m.due && unsettled+len(m.inbox.items) > 0:
 		m.park(at, true)
 	case len(m.inbox.items) > 0:
-		m.runLeg()
+		m.runLeg(at)
 	case unsettled == 0:
 		m.complete(at)
 	default:
-		m.idle()
+		m.idle(at)
 	}
 }

@@ -76,7 +76,7 @@ func (m *Machine) parkFailed(e ParkFailed) {
 		m.rigid = &e.Failure
 		m.emit(BusyWorker{})
 		if len(m.inbox.items) > 0 {
-			m.runLeg()
+			m.runLeg(e.At)
 		}
 	}
 }

@@ -9,7 +9,8 @@ import "time"
 const grace = 5 * time.Millisecond
 
 // idle leaves the guest live, to wait for answers.
-func (m *Machine) idle() {
+func (m *Machine) idle(at time.Time) {
+	m.calm = at
 	m.emit(IdleWorker{})
 	if m.spec.Required {
 		m.grace = m.newTimer(GraceTimer)

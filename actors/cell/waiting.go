@@ -75,6 +75,7 @@ func (m *Machine) resume(e Observed) {
 		start = e.At
 	}
 	m.setDeadline(start)
+	m.calm = e.At
 	m.answerYields()
 	if len(m.inbox.items) > 0 {
 		m.queueForWorker()

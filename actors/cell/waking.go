@@ -38,7 +38,7 @@ func (m *Machine) answer(e Answer) {
 func (m *Machine) wake(at time.Time) {
 	switch {
 	case m.phase == phaseIdle && m.slot == slotHeld:
-		m.runLeg()
+		m.runLeg(at)
 	case m.phase == phaseParked && m.spec.Required:
 		m.rise(at)
 	case m.phase == phaseParked && len(m.observers) > 0:
