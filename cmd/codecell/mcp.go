@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -112,8 +113,8 @@ func (a *app) mcpStdio(ctx context.Context, service *mcpService, o mcpOptions) e
 	go func() { left <- conn.Wait() }()
 	select {
 	case err = <-left:
-		// End of input is how a client leaves.
-		if err == nil || errors.Is(err, io.EOF) {
+		// End of input is how a client leaves; it may do so while it is being written to.
+		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
 			return nil
 		}
 		return fmt.Errorf("the connection to the MCP client broke: %w", err)
