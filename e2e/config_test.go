@@ -27,9 +27,16 @@ func with(entry map[string]any, more map[string]any) map[string]any {
 // config writes a config with these servers, and the workspace of the core tools in an empty folder, and returns its path.
 func config(t *testing.T, s servers) string {
 	t.Helper()
+	return directConfig(t, s)
+}
+
+// directConfig is config, and the model sees these tools itself.
+func directConfig(t *testing.T, s servers, direct ...string) string {
+	t.Helper()
 	dir := t.TempDir()
 	return writeJSON(t, filepath.Join(dir, "codecell.json5"), map[string]any{
 		"mcpServers": s,
+		"tools":      map[string]any{"direct": append([]string{}, direct...)}, // never null
 		"workspace":  map[string]any{"root": t.TempDir()},
 	})
 }

@@ -17,6 +17,14 @@ var serverScenarios = []string{
 	"tools-list",
 	"server-sse-multiple-streams",
 	"dns-rebinding-protection",
+	// By direct tools of a server that has the suite's.
+	"tools-call-simple-text",
+	"tools-call-image",
+	"tools-call-audio",
+	"tools-call-embedded-resource",
+	"tools-call-mixed-content",
+	"tools-call-error",
+	"json-schema-2020-12",
 }
 
 // clientScenarios are those that apply to the MCP executor, with the program that makes it do what they look for.
@@ -29,7 +37,7 @@ var clientScenarios = map[string]string{
 // TestReal_V1_ConformanceServer runs the conformance suite's server scenarios.
 func TestReal_V1_ConformanceServer(t *testing.T) {
 	t.Parallel()
-	url := serveHTTP(t, config(t, servers{}))
+	url := serveHTTP(t, suiteConfig(t))
 	for _, scenario := range serverScenarios {
 		t.Run(scenario, func(t *testing.T) {
 			conformance(t, "server", "--url", url, "--scenario", scenario)

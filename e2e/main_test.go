@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(fixtureLog) != "" {
 		os.Exit(serveFixture())
 	}
+	if os.Getenv(suiteServer) != "" {
+		os.Exit(serveSuite())
+	}
 	os.Exit(run(m))
 }
 
