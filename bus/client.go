@@ -15,6 +15,8 @@ const (
 	// that nobody listens means that it is gone, a slow host is asked again.
 	probeEvery   = 2 * time.Second
 	probeTimeout = 2 * time.Second
+	// cutOffFor is how long the bus may be out of reach during a request. A server that restarts is back sooner.
+	cutOffFor = 10 * time.Second
 	// quiet ends a gathering of all hosts: nobody has answered for so long.
 	quiet = 300 * time.Millisecond
 )
@@ -162,6 +164,12 @@ func gone(host string) *schemas.Error {
 		"host %s, which owns this run, is gone, and the run's cells with it; calls that were under way may have run. Look at earlier results, then open a new run", host)}
 }
 
+// cutOff says that a request was given up because the bus can't be reached.
+func cutOff() *schemas.Error {
+	return &schemas.Error{Code: schemas.RuntimeUnavailable, Message: "the bus went away while the request was under way, and isn't back: " +
+		"what became of it is unknown, and its calls may have run. Look at their effects before you run anything again"}
+}
+
 // askHost asks a host. While the answer is outstanding it asks now and then whether the host
 // is alive, so that one that dies in the middle is noticed too.
 func askHost[Rep any](ctx context.Context, c *Client, host, subject string, req any) (*Rep, error) {
@@ -182,8 +190,9 @@ func askHost[Rep any](ctx context.Context, c *Client, host, subject string, req 
 	return nil, err
 }
 
-// probe stops a request when its host has gone.
+// probe stops a request when its host has gone, or the bus.
 func (c *Client) probe(ctx context.Context, host string, stop context.CancelCauseFunc) {
+	var since time.Time // the bus is out of reach; zero while it isn't
 	for ctx.Err() == nil {
 		probe, cancel := context.WithTimeout(ctx, probeTimeout)
 		_, err := Ask[schemas.HostStatus](probe, c.c, StatusSubject(host), &schemas.StatusAsk{})
@@ -192,8 +201,20 @@ func (c *Client) probe(ctx context.Context, host string, stop context.CancelCaus
 			stop(gone(host))
 			return
 		}
+		switch {
+		case c.c.nats.IsConnected():
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) >= cutOffFor:
+			stop(cutOff())
+			return
+		}
 		select {
 		case <-ctx.Done():
+		case <-c.c.Lost():
+			stop(cutOff())
+			return
 		case <-time.After(probeEvery):
 		}
 	}

@@ -144,6 +144,46 @@ func TestSpec_U5_VanishedOwner(t *testing.T) {
 	})
 }
 
+// TestSpec_U5_VanishedBus: who asks learns that nothing can come any more.
+func TestSpec_U5_VanishedBus(t *testing.T) {
+	for name, vanish := range map[string]func(*bus.Server, *bus.Conn){
+		"the server ends": func(s *bus.Server, _ *bus.Conn) { s.Close() },
+		"the server ends the connection": func(_ *bus.Server, c *bus.Conn) {
+			_ = c.NATS().Publish(strings.Repeat("x", 5000), nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := bustest.Server(t)
+				conn, err := s.Connect("client")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				owner, err := s.Connect("owner")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer owner.Close()
+				fakeHost(t, owner, "aaaaaaaaaa")
+				run, err := bus.NewClient(conn).Open(t.Context(), schemas.Open{Identity: me})
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				time.AfterFunc(time.Minute, func() { vanish(s, conn) })
+				r, err := run.Exec(t.Context(), schemas.Exec{CallID: "hang"})
+				if err != nil || r.Code != schemas.RuntimeUnavailable || !strings.Contains(r.Error, "may have run") {
+					t.Errorf("got %+v, %v", r, err)
+				}
+				if d := time.Since(start) - time.Minute; d < 0 || d > 20*time.Second {
+					t.Errorf("noticed after %v", d)
+				}
+			})
+		})
+	}
+}
+
 func TestClient_ContextEndsARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := bustest.Server(t)
