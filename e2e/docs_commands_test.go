@@ -138,7 +138,7 @@ func newShell(t *testing.T, document string) *shell {
 	path := filepath.Dir(binary(t)) + string(os.PathListSeparator) + filepath.Dir(node(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
 	s.env = append(cleanEnv(t), "PATH="+path, "XDG_CACHE_HOME="+filepath.Join(scratch, "cache"))
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
-		value, err := exec.Command("go", "env", name).Output()
+		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func (s *shell) real(t *testing.T, command string) string {
 	}
 	command = port.ReplaceAllStringFunc(command, func(address string) string {
 		if s.ports[address] == "" {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
