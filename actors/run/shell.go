@@ -22,7 +22,7 @@ var commands = words(`apt apt-get awk bash brew cargo cat cd chmod chown cp curl
 
 func words(list string) map[string]bool {
 	set := map[string]bool{}
-	for _, word := range strings.Fields(list) {
+	for word := range strings.FieldsSeq(list) {
 		set[word] = true
 	}
 	return set
@@ -113,6 +113,7 @@ func assigns(op js.TokenType) bool {
 	case js.EqToken, js.AddEqToken, js.SubEqToken, js.MulEqToken, js.DivEqToken, js.ModEqToken, js.ExpEqToken, js.LtLtEqToken,
 		js.GtGtEqToken, js.GtGtGtEqToken, js.BitAndEqToken, js.BitOrEqToken, js.BitXorEqToken, js.AndEqToken, js.OrEqToken, js.NullishEqToken:
 		return true
+	default:
+		return false
 	}
-	return false
 }
