@@ -47,14 +47,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 	})
 	b.Run("typed", func(b *testing.B) {
-		s := bustest.Server(b)
-		host, executor := bustest.Connect(b, s), bustest.Connect(b, s)
-		_, err := bus.Serve(executor, subject, "q", func(r *bus.Request[schemas.Call, schemas.Answer]) {
-			_ = r.Respond(&schemas.Answer{ID: r.Body.ID, Executor: "e", State: schemas.AnswerDone, Value: schemas.JSON(`{"ok":true}`)})
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		host := answered(b, subject)
 		back := make(chan *bus.Reply, 1)
 		if _, err := bus.Replies(host, benchCall.Address.Host, func(r *bus.Reply) { back <- r }); err != nil {
 			b.Fatal(err)
@@ -70,14 +63,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 	})
 	b.Run("ask", func(b *testing.B) {
-		s := bustest.Server(b)
-		host, executor := bustest.Connect(b, s), bustest.Connect(b, s)
-		_, err := bus.Serve(executor, subject, "q", func(r *bus.Request[schemas.Call, schemas.Answer]) {
-			_ = r.Respond(&schemas.Answer{ID: r.Body.ID, Executor: "e", State: schemas.AnswerDone, Value: schemas.JSON(`{"ok":true}`)})
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		host := answered(b, subject)
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := bus.Ask[schemas.Answer](b.Context(), host, subject, &benchCall); err != nil {
@@ -85,6 +71,19 @@ func BenchmarkRoundTrip(b *testing.B) {
 			}
 		}
 	})
+}
+
+// answered gives a connection to a bus on which calls with this subject are answered at once.
+func answered(b *testing.B, subject string) *bus.Conn {
+	b.Helper()
+	s := bustest.Server(b)
+	_, err := bus.Serve(bustest.Connect(b, s), subject, "q", func(r *bus.Request[schemas.Call, schemas.Answer]) {
+		_ = r.Respond(&schemas.Answer{ID: r.Body.ID, Executor: "e", State: schemas.AnswerDone, Value: schemas.JSON(`{"ok":true}`)})
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return bustest.Connect(b, s)
 }
 
 func flush(b *testing.B, conns ...*nats.Conn) {

@@ -187,22 +187,7 @@ func TestSpec_M7_AnHTTPServerThatIsGone(t *testing.T) {
 
 func TestSpec_M7_HTTPCloseEndsCallsInFlight(t *testing.T) {
 	_, web := sdkServer(t, nil, nil)
-	s := MCP("test", schemas.MCPServer{URL: web.URL}, quiet)
-	if err := s.Ready(soon(t)); err != nil {
-		t.Fatal(err)
-	}
-	failed, begun := make(chan error, 1), make(chan struct{}, 1)
-	go func() {
-		_, err := s.Call(context.Background(), callOf("wait", "1", "{}"), func(float64, float64, string) { begun <- struct{}{} })
-		failed <- err
-	}()
-	<-begun
-	if err := s.Close(soon(t)); err != nil {
-		t.Error(err)
-	}
-	if err := <-failed; err == nil {
-		t.Error("the call succeeded")
-	}
+	closeInFlight(t, schemas.MCPServer{URL: web.URL}, "wait")
 }
 
 func TestTappedBody_MessagesInPieces(t *testing.T) {

@@ -244,14 +244,20 @@ func TestSpec_P2_ProgressStreams(t *testing.T) {
 }
 
 func TestSpec_M7_CloseEndsCallsInFlight(t *testing.T) {
-	s := MCP("test", serverConfig("good"), quiet)
+	closeInFlight(t, serverConfig("good"), "never")
+}
+
+// closeInFlight closes a server in the middle of a call, whose tool reports progress and never answers.
+func closeInFlight(t *testing.T, cfg schemas.MCPServer, tool string) {
+	t.Helper()
+	s := MCP("test", cfg, quiet)
 	if err := s.Ready(soon(t)); err != nil {
 		t.Fatal(err)
 	}
 	failed := make(chan error, 1)
 	begun := make(chan struct{}, 1)
 	go func() {
-		_, err := s.Call(context.Background(), callOf("never", "1", "{}"), func(float64, float64, string) { begun <- struct{}{} })
+		_, err := s.Call(context.Background(), callOf(tool, "1", "{}"), func(float64, float64, string) { begun <- struct{}{} })
 		failed <- err
 	}()
 	<-begun
@@ -261,7 +267,7 @@ func TestSpec_M7_CloseEndsCallsInFlight(t *testing.T) {
 	if err := <-failed; err == nil {
 		t.Error("the call succeeded")
 	}
-	if _, err := s.Call(soon(t), callOf("echo", "1", "{}"), nil); err == nil {
+	if _, err := s.Call(soon(t), callOf(tool, "2", "{}"), nil); err == nil {
 		t.Error("a closed server takes calls")
 	}
 }
