@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -226,5 +228,32 @@ func TestSpec_U5_LostForGood(t *testing.T) {
 	<-c.Lost()
 	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "control line") {
 		t.Errorf("got %v, want the server's reason", err)
+	}
+}
+
+// A server that can't run says why, at once, rather than that it took too long.
+func TestSpec_U1_SaysWhyItCantStart(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]bus.ServerOptions{
+		"address already in use": {Listen: taken.Addr().String()},
+		"not a directory":        {StoreDir: file},
+	} {
+		o.Logger = slog.New(slog.DiscardHandler)
+		s, err := bus.Start(t.Context(), o)
+		if err == nil {
+			s.Close()
+			t.Fatalf("started, want %q", want)
+		}
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "within") {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }

@@ -20,6 +20,8 @@ const (
 	DefaultMaxPayload = 1 << 20
 	// startTimeout bounds the start of an embedded server.
 	startTimeout = 10 * time.Second
+	// readyPoll is how long the start waits before it looks again whether the server has given up.
+	readyPoll = 50 * time.Millisecond
 	// memoryStore and fileStore bound what an embedded server's JetStream keeps, in bytes.
 	memoryStore = 1 << 30
 	fileStore   = 16 << 30
@@ -47,6 +49,7 @@ type Server struct {
 	nats    *server.Server
 	options ServerOptions
 	tempDir string
+	fatal   chan string // why the server can't run, if it can't
 	close   sync.Once
 }
 
@@ -55,7 +58,7 @@ func Start(ctx context.Context, o ServerOptions) (_ *Server, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &Server{options: o}
+	s := &Server{options: o, fatal: make(chan string, 1)}
 	opts := &server.Options{
 		ServerName: o.Name, DontListen: o.Listen == "", NoSigs: true, MaxPayload: int32(o.MaxPayload),
 		Authorization: o.Token,
@@ -79,7 +82,7 @@ func Start(ctx context.Context, o ServerOptions) (_ *Server, err error) {
 		s.removeTemp()
 		return nil, fmt.Errorf("start the bus: %w", err)
 	}
-	s.nats.SetLoggerV2(&serverLog{o.Logger.With("part", "nats-server")}, false, false, false)
+	s.nats.SetLoggerV2(&serverLog{log: o.Logger.With("part", "nats-server"), fatal: s.fatal}, false, false, false)
 	s.nats.Start()
 	if err = s.ready(ctx); err != nil {
 		s.Close()
@@ -92,11 +95,21 @@ func Start(ctx context.Context, o ServerOptions) (_ *Server, err error) {
 func (s *Server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	deadline, _ := ctx.Deadline()
-	if !s.nats.ReadyForConnections(time.Until(deadline)) {
-		return fmt.Errorf("start the bus: the server took no connections within %v%s: see its log, or choose another listen address", startTimeout, s.where())
+	for !s.nats.ReadyForConnections(readyPoll) {
+		select {
+		case why := <-s.fatal:
+			return fmt.Errorf("start the bus: %s", why)
+		case <-ctx.Done():
+			return fmt.Errorf("start the bus: the server took no connections within %v%s: see its log, or choose another listen address", startTimeout, s.where())
+		default:
+		}
 	}
 	if !s.nats.JetStreamEnabled() {
+		select {
+		case why := <-s.fatal:
+			return fmt.Errorf("start the bus: %s", why)
+		default:
+		}
 		return fmt.Errorf("start the bus: JetStream can't use %s: see the log", s.options.StoreDir)
 	}
 	c, err := s.Connect("bus")
@@ -165,14 +178,25 @@ func splitListen(listen string) (host string, port int, err error) {
 
 // serverLog passes the server's log on. Its notices are of no interest to people who don't
 // run a NATS cluster.
-type serverLog struct{ log *slog.Logger }
+type serverLog struct {
+	log   *slog.Logger
+	fatal chan string // takes the first reason
+}
 
 func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
-func (l *serverLog) Fatalf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
 func (l *serverLog) Errorf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
+
+// Fatalf is what a server says before it gives up. It doesn't end the process.
+func (l *serverLog) Fatalf(format string, v ...any) {
+	select {
+	case l.fatal <- fmt.Sprintf(format, v...):
+	default:
+	}
+	l.say(slog.LevelError, format, v)
+}
 
 func (l *serverLog) say(level slog.Level, format string, v []any) {
 	if l.log.Enabled(context.Background(), level) {
