@@ -15,6 +15,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/codecell/codecell/schemas"
 )
 
 const (
@@ -95,7 +97,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	}
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("connect to the bus at %s: %w", urls, err)
+			return nil, fmt.Errorf("connect to the bus at %s: %w", schemas.VeilURLs(urls), err)
 		}
 		if deadline, ok := ctx.Deadline(); ok {
 			extra = append(extra, nats.Timeout(min(dialTimeout, time.Until(deadline))))
@@ -116,6 +118,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 }
 
 func explain(urls string, err error) error {
+	urls = schemas.VeilURLs(urls)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired):
 		return fmt.Errorf("connect to the bus at %s: %w: check bus.credentials, bus.token, or bus.user and bus.password", urls, err)

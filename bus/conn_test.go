@@ -257,3 +257,16 @@ func TestSpec_U1_SaysWhyItCantStart(t *testing.T) {
 		}
 	}
 }
+
+func TestSpec_B5_DialKeepsCredentials(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	_, err = bus.Dial(t.Context(), bus.Options{URLs: []string{"nats://me:s3cret@" + address}})
+	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), address) {
+		t.Errorf("got %v, want the address without the password", err)
+	}
+}

@@ -65,7 +65,7 @@ func (s *mcpSession) ask(ctx context.Context, what string, r *reply, send func(c
 		return nil, s.unreachable()
 	default:
 		// The reason may hold a URL with a secret in it, so it isn't for the guest.
-		s.log.Warn("mcp call lost", "server", s.server, "call", what, "err", err)
+		s.log.Warn("mcp call lost", "server", s.server, "call", what, "err", schemas.VeilURLs(err.Error()))
 		return nil, lost("the connection to the MCP server broke while %s ran; whether it acted is unknown", what)
 	}
 }

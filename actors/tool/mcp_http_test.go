@@ -238,3 +238,19 @@ func TestLineReader_OversizeLines(t *testing.T) {
 		}
 	}
 }
+
+// B5: neither a query nor credentials of an address get into problems.
+func TestSpec_B5_AddressesAreVeiled(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	address := strings.Replace(web.URL, "http://", "http://me:s3cret@", 1) + "/mcp?token=s3cret"
+	web.Close() // nobody listens
+	s := MCP("test", schemas.MCPServer{URL: address}, quiet)
+	defer func() { _ = s.Close(soon(t)) }()
+	if err := s.Ready(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	problems := strings.Join(s.Offer().Problems, "|")
+	if !strings.Contains(problems, "can't be used") || strings.Contains(problems, "s3cret") {
+		t.Errorf("problems %q", problems)
+	}
+}

@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ func nativeResult(raw json.RawMessage) (schemas.JSON, error) {
 		IsError    *bool           `json:"isError"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, fmt.Errorf("the server's result is no tool result: %w", err)
+		// The decoder's words are about Go.
+		return nil, errors.New("the server's result is no tool result: it must be an object with content, an array, and isError, true or false")
 	}
 	content := bytes.TrimSpace(r.Content)
 	switch {

@@ -139,7 +139,7 @@ func (s *mcpSession) because(err error) error {
 			state = s.proc.state()
 		}
 	default:
-		text = clip(err.Error(), 500)
+		text = clip(schemas.VeilURLs(err.Error()), 500)
 	}
 	if state != "" {
 		text += " (" + state + ")"

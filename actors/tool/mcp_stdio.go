@@ -116,6 +116,10 @@ func (s *stdio) start() error {
 		return context.Canceled
 	}
 	if err := s.cmd.Start(); err != nil {
+		// The system's error names the command whatever it is that doesn't exist.
+		if _, where := os.Stat(s.cmd.Dir); s.cmd.Dir != "" && where != nil {
+			return fmt.Errorf("its cwd can't be used: %w", where)
+		}
 		return err
 	}
 	s.started = true

@@ -138,3 +138,14 @@ func dead(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(stat), ") Z ")
 }
+
+func TestSpec_M7_NamesAMissingFolder(t *testing.T) {
+	s := MCP("test", schemas.MCPServer{Command: os.Args[0], Cwd: filepath.Join(t.TempDir(), "nowhere")}, quiet)
+	defer func() { _ = s.Close(soon(t)) }()
+	if err := s.Ready(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if problems := strings.Join(s.Offer().Problems, "|"); !strings.Contains(problems, "its cwd can't be used") {
+		t.Errorf("problems %q", problems)
+	}
+}
