@@ -35,12 +35,12 @@ func (e *env) Send(call *schemas.Call, to *actor.PID) *schemas.CallError {
 		to = route.cell
 	}
 	key := flightKey{cell: call.Address.Cell, call: call.ID}
-	e.h.flights.add(flight{
-		key: key, cell: to, owner: bus.OwnerToken(call.Source, call.Owner), tool: call.Tool, sent: time.Now(),
-	})
-	err := e.h.conn.Publish(
-		bus.ToolSubject(call.Source, call.Owner, call.Tool),
-		bus.ReplySubject(call.Address.Host, call.Address.Cell, call.ID), call)
+	fl := flight{key: key, cell: to, owner: bus.OwnerToken(call.Source, call.Owner), tool: call.Tool, sent: time.Now()}
+	if call.IdempotencyKey != "" {
+		fl.again = call
+	}
+	e.h.flights.add(fl)
+	err := e.h.publish(call)
 	if err == nil {
 		return nil
 	}
@@ -49,6 +49,13 @@ func (e *env) Send(call *schemas.Call, to *actor.PID) *schemas.CallError {
 		Code: schemas.CallToolError, Location: "transport", Effect: schemas.NotStarted,
 		Message: "the call was not sent: " + err.Error(),
 	}
+}
+
+// publish hands a call to the executors of its tool.
+func (h *Host) publish(call *schemas.Call) error {
+	return h.conn.Publish(
+		bus.ToolSubject(call.Source, call.Owner, call.Tool),
+		bus.ReplySubject(call.Address.Host, call.Address.Cell, call.ID), call)
 }
 
 // Withdraw tells the executors of the tool's owner that nobody waits any more.
@@ -79,8 +86,12 @@ func (h *Host) settle(key flightKey, answer *schemas.Answer) {
 	}
 }
 
-// lose settles a call whose executor is gone. What it did, nobody knows (U2).
+// lose ends a call whose executor is gone. What it did, nobody knows (U2): only a tool that says it is
+// idempotent gets the call once more, under the same idempotency key.
 func (h *Host) lose(key flightKey, why string) {
+	if call, ok := h.flights.resend(key, time.Now()); ok && h.publish(call) == nil {
+		return
+	}
 	h.settle(key, &schemas.Answer{
 		ID: key.call, State: schemas.AnswerFailed,
 		Err: &schemas.CallError{

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/codecell/codecell/schemas"
 )
 
 // flightKey names a call of this host.
@@ -21,6 +23,10 @@ type flight struct {
 	sent  time.Time
 	// executor holds the call; empty until one said so.
 	executor string
+	// again is the call itself, kept while it may be sent once more: its tool is idempotent.
+	again *schemas.Call
+	// resent: the call was sent twice, so that no word from an executor can say that it never ran.
+	resent bool
 }
 
 // flights is the ledger of calls in flight, the truth about which answers are still wanted. Every
@@ -60,6 +66,27 @@ func (f *flights) take(key flightKey) (flight, bool) {
 	}
 	delete(f.open, key)
 	return *fl, true
+}
+
+// resend gives a lost call that may be sent once more, and notes that it is.
+func (f *flights) resend(key flightKey, now time.Time) (*schemas.Call, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fl := f.open[key]
+	if fl == nil || fl.again == nil {
+		return nil, false
+	}
+	call := fl.again
+	fl.again, fl.resent, fl.executor, fl.sent = nil, true, "", now
+	return call, true
+}
+
+// wasResent tells whether the call was sent twice.
+func (f *flights) wasResent(key flightKey) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fl := f.open[key]
+	return fl != nil && fl.resent
 }
 
 // held groups the open calls by the executor that holds them. Those that no executor has

@@ -222,6 +222,8 @@ func (h *Host) admissionOf(token string) (*run.Admission, *schemas.Error) {
 func (h *Host) onReply(r *bus.Reply) {
 	key := flightKey{cell: r.Cell, call: r.Call}
 	switch {
+	case r.NoResponders && h.flights.wasResent(key):
+		h.lose(key, "the executor that held the call is gone, and no other is there")
 	case r.NoResponders:
 		h.settle(key, &schemas.Answer{
 			ID: r.Call, State: schemas.AnswerFailed,

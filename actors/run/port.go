@@ -45,6 +45,9 @@ func (p *port) Dispatch(c cell.Call) *schemas.CallError {
 		ID: c.ID, Address: p.address, Source: entry.Source, Owner: entry.Owner, Tool: entry.Name,
 		Args: c.Args, Identity: p.identity, ParentID: p.parent, TraceParent: p.trace,
 	}
+	if entry.Idempotent {
+		call.IdempotencyKey = p.address.Cell + "." + c.ID
+	}
 	p.counters.call.Add(1)
 	if err := p.env.Send(call, nil); err != nil {
 		return err
