@@ -95,14 +95,14 @@ func TestSpec_S8_ExecInterrupted(t *testing.T) {
 			if object["status"] != "failed" || object["code"] != "aborted" {
 				t.Errorf("%v", object)
 			}
+			if url == "" {
+				return // the process ends, and with it its connections to servers
+			}
 			if got := next(t, lab.stopped); got != "x" {
 				t.Errorf("stopped %q", got)
 			}
-			if url != "" {
-				hosts := cli{}.do(t, "slots", "--bus", url, "--json").want(t, exitCompleted).object(t)["hosts"].([]any)
-				if cells := hosts[0].(map[string]any)["cells"].([]any); len(cells) != 0 {
-					t.Errorf("cells left: %v", cells)
-				}
+			if out := (cli{}).do(t, "slots", "--bus", url, "--json").want(t, exitCompleted).out; !strings.Contains(out, `"cells":[]`) {
+				t.Errorf("cells left: %s", out)
 			}
 		})
 	}

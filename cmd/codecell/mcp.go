@@ -72,7 +72,7 @@ func (a *app) mcp(ctx context.Context, o mcpOptions) error {
 		return err
 	}
 	defer l.close()
-	service := newMCPService(l.client(), a.agent, a.log())
+	service := newMCPService(l.client(), a.agent, o.sessions, a.log())
 	// The client needn't wait for slow servers before it can shake hands.
 	starting, stop := context.WithCancel(ctx)
 	started := make(chan struct{})
@@ -100,12 +100,13 @@ func (a *app) mcp(ctx context.Context, o mcpOptions) error {
 
 // mcpStdio serves the one session of standard input and output.
 func (a *app) mcpStdio(ctx context.Context, service *mcpService, o mcpOptions) error {
-	session, err := service.open(1)
+	session, err := service.open()
 	if err != nil {
 		return err
 	}
 	// The connection outlives the signal: running calls may answer while the service drains.
-	conn, err := session.server.Connect(context.WithoutCancel(ctx), &mcp.IOTransport{Reader: io.NopCloser(a.in), Writer: kept{a.out}}, nil)
+	out := &locked{w: a.out}
+	conn, err := session.server.Connect(context.WithoutCancel(ctx), &mcp.IOTransport{Reader: newLines(a.in, out), Writer: out}, nil)
 	if err != nil {
 		return fmt.Errorf("can't serve MCP: %w", err)
 	}
@@ -132,8 +133,3 @@ func (a *app) mcpReady(web *mcpWeb) {
 	}
 	fmt.Fprintln(a.err, "codecell: MCP at "+web.url)
 }
-
-// kept is a writer that the connection may close and others still use.
-type kept struct{ io.Writer }
-
-func (kept) Close() error { return nil }

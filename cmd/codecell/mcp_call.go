@@ -10,69 +10,66 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// The tools that a client sees.
+// The tools that a client always sees.
 const (
 	toolExec = "exec"
 	toolWait = "wait"
 )
 
-// progressEvery is how often a client that asked for it hears that a call goes on.
-const progressEvery = 5 * time.Second
+const (
+	// progressEvery is how often a client that asked for it hears that a call goes on.
+	progressEvery = 5 * time.Second
+	// cancelReason is what the feed says of what a client has cancelled.
+	cancelReason = "cancelled by the client"
+)
 
 // exec runs a program. If the client cancels the call, the cell is cancelled.
 func (s *mcpSession) exec(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return s.call(ctx, req, func(input schemas.JSON) (*schemas.Result, error) {
+	return s.call(ctx, req, func(input schemas.JSON) (*mcp.CallToolResult, error) {
 		s.service.awaitTools(ctx, execPatience)
 		run, err := s.opened(ctx)
 		if err != nil {
-			return failure(err), ctx.Err()
+			return modelResult(failure(err)), ctx.Err()
 		}
 		callID := newCallID("mcp")
 		result, err := run.Exec(ctx, schemas.Exec{CallID: callID, Input: input})
-		if ctx.Err() != nil {
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-			defer cancel()
-			if err := run.Abort(late, callID, "cancelled by the client"); err != nil {
-				s.service.log.Warn("a cancelled program could not be ended", "error", err)
-			}
+		switch {
+		case ctx.Err() != nil:
+			s.abort(ctx, func(late context.Context) error { return run.Abort(late, callID, cancelReason) })
 			return nil, ctx.Err()
-		}
-		if err != nil {
-			return failure(err), nil
-		}
-		if result.Code == schemas.RuntimeUnavailable {
+		case err != nil:
+			return modelResult(failure(err)), nil
+		case result.Code == schemas.RuntimeUnavailable:
 			s.lost(run) // the next call finds another host
 		}
-		return result, nil
+		return modelResult(result), nil
 	})
 }
 
 // wait continues a program. If the client cancels the call, the cell is cancelled.
 func (s *mcpSession) wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return s.call(ctx, req, func(input schemas.JSON) (*schemas.Result, error) {
+	return s.call(ctx, req, func(input schemas.JSON) (*mcp.CallToolResult, error) {
 		in, refused := schemas.ParseWaitInput(input)
 		if refused != nil {
-			return failure(refused), nil
+			return modelResult(failure(refused)), nil
 		}
 		client, identity := s.service.client, s.identity()
 		result, err := client.Wait(ctx, schemas.Wait{CallID: newCallID("mcp"), Identity: identity, RunID: in.RunID})
-		if ctx.Err() != nil {
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-			defer cancel()
-			if err := client.Cancel(late, in.RunID, schemas.Cancel{Identity: identity, Reason: "cancelled by the client"}); err != nil {
-				s.service.log.Warn("a cancelled program could not be ended", "error", err)
-			}
+		switch {
+		case ctx.Err() != nil:
+			s.abort(ctx, func(late context.Context) error {
+				return client.Cancel(late, in.RunID, schemas.Cancel{Identity: identity, Reason: cancelReason})
+			})
 			return nil, ctx.Err()
+		case err != nil:
+			return modelResult(failure(err)), nil
 		}
-		if err != nil {
-			return failure(err), nil
-		}
-		return result, nil
+		return modelResult(result), nil
 	})
 }
 
-// call does what both tools have in common. The error of do is for a call whose answer nobody wants.
-func (s *mcpSession) call(ctx context.Context, req *mcp.CallToolRequest, do func(schemas.JSON) (*schemas.Result, error)) (*mcp.CallToolResult, error) {
+// call does what all tools have in common. The error of do is for a call whose answer nobody wants.
+func (s *mcpSession) call(ctx context.Context, req *mcp.CallToolRequest, do func(schemas.JSON) (*mcp.CallToolResult, error)) (*mcp.CallToolResult, error) {
 	leave, err := s.service.enter()
 	if err != nil {
 		return modelResult(failure(err)), nil
@@ -83,11 +80,16 @@ func (s *mcpSession) call(ctx context.Context, req *mcp.CallToolRequest, do func
 	if len(input) == 0 || string(input) == "null" {
 		input = schemas.JSON("{}") // so that the answer names the first missing field
 	}
-	result, err := do(input)
-	if err != nil {
-		return nil, err
+	return do(input)
+}
+
+// abort ends what a cancelled call has come to.
+func (s *mcpSession) abort(ctx context.Context, do func(context.Context) error) {
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	if err := do(late); err != nil {
+		s.service.log.Warn("what a cancelled call has started could not be ended", "error", err)
 	}
-	return modelResult(result), nil
 }
 
 // progress tells a client that asked for it, from time to time, that the call goes on: many give up on

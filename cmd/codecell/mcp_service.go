@@ -28,6 +28,8 @@ type mcpService struct {
 	client *bus.Client
 	agent  string
 	log    *slog.Logger
+	// limit is how many sessions may be open.
+	limit int
 	// ready is closed when the tools are known, or won't be.
 	ready     chan struct{}
 	readyOnce sync.Once
@@ -35,16 +37,17 @@ type mcpService struct {
 
 	mu       sync.Mutex
 	sessions map[string]*mcpSession
+	admitted map[string]bool
 	calls    int
 	// idle is closed when draining and no call is left.
 	idle     chan struct{}
 	draining bool
 }
 
-func newMCPService(client *bus.Client, agent string, log *slog.Logger) *mcpService {
+func newMCPService(client *bus.Client, agent string, limit int, log *slog.Logger) *mcpService {
 	return &mcpService{
-		client: client, agent: agent, log: log,
-		ready: make(chan struct{}), idle: make(chan struct{}), sessions: map[string]*mcpSession{},
+		client: client, agent: agent, limit: limit, log: log,
+		ready: make(chan struct{}), idle: make(chan struct{}), sessions: map[string]*mcpSession{}, admitted: map[string]bool{},
 	}
 }
 
@@ -65,20 +68,29 @@ func (s *mcpService) awaitTools(ctx context.Context, patience time.Duration) {
 // errDraining refuses what comes after the signal to end.
 var errDraining = &schemas.Error{Code: schemas.RuntimeUnavailable, Message: "codecell is shutting down: start it again, then repeat the call"}
 
-// open makes a session, unless limit are open or the service is draining.
-func (s *mcpService) open(limit int) (*mcpSession, error) {
+// open makes a session, unless the service is draining.
+func (s *mcpService) open() (*mcpSession, error) {
 	session := newMCPSession(s, strings.ToLower(rand.Text()))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
 		return nil, errDraining
 	}
-	if len(s.sessions) >= limit {
-		return nil, fmt.Errorf("%d sessions are open, and no more are allowed: close some, or raise --max-sessions", limit)
-	}
 	s.sessions[session.id] = session
 	s.ending.Add(1)
 	return session, nil
+}
+
+// admit gives a session that shakes hands one of the places. Those that haven't yet, or never will, take
+// none: they last no longer than a request.
+func (s *mcpService) admit(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.admitted[id] && len(s.admitted) >= s.limit {
+		return fmt.Errorf("no more than %d sessions may be open at once: close some, or raise --max-sessions", s.limit)
+	}
+	s.admitted[id] = true
+	return nil
 }
 
 func (s *mcpService) session(id string) *mcpSession {
@@ -91,6 +103,7 @@ func (s *mcpService) session(id string) *mcpSession {
 func (s *mcpService) forget(id string) {
 	s.mu.Lock()
 	delete(s.sessions, id)
+	delete(s.admitted, id)
 	s.mu.Unlock()
 	s.ending.Done()
 }
@@ -123,6 +136,7 @@ func (s *mcpService) drain(ctx context.Context, limit time.Duration) {
 		}
 	}
 	s.mu.Unlock()
+	s.log.Info("draining: running calls may end", "within", limit)
 	late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), limit, errors.New("the drain timeout is over"))
 	defer cancel()
 	select {

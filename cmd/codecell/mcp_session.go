@@ -7,14 +7,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 )
 
-// reopenWait is the pause before a session looks for a host again.
-const reopenWait = time.Second
+const (
+	// reopenWait is the pause before a session looks for a host again.
+	reopenWait = time.Second
+	// codeRefused is the JSON-RPC code of a session that isn't let in, from the range that is left to servers.
+	codeRefused = -32000
+)
 
 // mcpSession is one client with its run. The run is opened when the client first asks for something,
 // and anew when its host has gone.
@@ -52,7 +57,7 @@ func newMCPSession(service *mcpService, id string) *mcpSession {
 	return s
 }
 
-// register makes the two tools callable. What the client reads about them comes from the run's
+// register makes exec and wait callable. What the client reads about them comes from the run's
 // surface, see list. Registering again tells the client that the list has changed.
 func (s *mcpSession) register() {
 	s.server.AddTool(&mcp.Tool{Name: toolExec, InputSchema: schemas.ExecInputSchema()}, s.exec)
@@ -65,9 +70,21 @@ func (s *mcpSession) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if conn, ok := req.GetSession().(*mcp.ServerSession); ok {
 			s.attach.Do(func() { s.attached(conn) })
 		}
+		if method == "initialize" {
+			if err := s.service.admit(s.id); err != nil {
+				return nil, &jsonrpc.Error{Code: codeRefused, Message: err.Error()}
+			}
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)()
+		if call, ok := req.(*mcp.CallToolRequest); ok && s.isDirect(ctx, call.Params.Name) {
+			result, err := s.direct(ctx, call)
+			if err != nil {
+				return nil, err
+			}
+			return result, nil
+		}
 		result, err := next(ctx, method, req)
 		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
 			return s.list(ctx, list)
@@ -104,18 +121,22 @@ func (s *mcpSession) list(ctx context.Context, list *mcp.ListToolsResult) (mcp.R
 	// The watch may lag behind the tools that were waited for just now.
 	described, err := run.Describe(ctx)
 	if err != nil {
-		s.lost(run)
+		if ctx.Err() == nil {
+			s.lost(run)
+		}
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.surface = described.Surface
 	s.listed = s.surface.Version
-	list.Tools = list.Tools[:0]
+	list.Tools = make([]*mcp.Tool, 0, len(s.surface.Tools))
 	for _, t := range s.surface.Tools {
-		if t.Name == toolExec || t.Name == toolWait {
-			list.Tools = append(list.Tools, &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema})
+		tool := &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema}
+		if len(t.OutputSchema) > 0 {
+			tool.OutputSchema = t.OutputSchema
 		}
+		list.Tools = append(list.Tools, tool)
 	}
 	return list, nil
 }
@@ -149,11 +170,12 @@ func (s *mcpSession) opened(ctx context.Context) (*bus.Run, error) {
 	return run, nil
 }
 
-// lost forgets a run that can't be used any more.
+// lost forgets a run that can't be used any more. At the end of the session every request fails, and
+// the run is there still, to be closed.
 func (s *mcpSession) lost(run *bus.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.run == run {
+	if s.run == run && s.ctx.Err() == nil {
 		s.run = nil
 	}
 }

@@ -23,6 +23,8 @@ type mcpClient struct {
 	*mcp.ClientSession
 	t       *testing.T
 	changed chan struct{} // a changed list of tools was announced
+	// vanish closes standard input and output without a word, as the death of the client does.
+	vanish func()
 }
 
 // connect shakes hands over a transport.
@@ -59,7 +61,12 @@ func stdio(t *testing.T, args ...string) (*mcpClient, *running) {
 			t.Errorf("mcp ended with %d: %s", code, r.errs)
 		}
 	})
-	return connect(t, &mcp.IOTransport{Reader: fromServer, Writer: toServer}), r
+	client := connect(t, &mcp.IOTransport{Reader: fromServer, Writer: toServer})
+	client.vanish = func() {
+		_ = toServer.Close()
+		_ = fromServer.Close()
+	}
+	return client, r
 }
 
 // list gives the tools by name.
@@ -244,11 +251,11 @@ func TestSpec_V1_ClientLeaves(t *testing.T) {
 		}})
 	}()
 	next(t, lab.held)
-	_ = client.Close()
+	client.vanish()
+	next(t, lab.stopped)
 	if code := server.wait(); code != exitCompleted {
 		t.Errorf("exit code %d: %s", code, server.errs)
 	}
-	next(t, lab.stopped)
 	if out := (cli{}).do(t, "slots", "--bus", url, "--json").want(t, exitCompleted).out; !strings.Contains(out, `"cells":[]`) {
 		t.Errorf("cells left: %s", out)
 	}
@@ -278,7 +285,7 @@ func TestSpec_M7_ListChanged(t *testing.T) {
 	executor := cli{}.start(t, "executor", "--bus", url, "--config", configOf(t, map[string]string{"lab": newToolServer(t).url}))
 	executor.line("ready")
 	next(t, client.changed)
-	if d := client.list()["exec"].Description; !strings.Contains(d, "2 tools on 1 server") {
+	if d := client.list()["exec"].Description; !strings.Contains(d, "3 tools on 1 server") {
 		t.Errorf("the server isn't described: %s", d)
 	}
 	executor.stop()

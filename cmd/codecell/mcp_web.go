@@ -33,7 +33,6 @@ type mcpWeb struct {
 	url      string
 	token    string
 	local    bool // only this machine can connect
-	limit    int
 	service  *mcpService
 	sdk      *mcp.StreamableHTTPHandler
 	// blank answers for no session: the SDK asks it for protocol versions.
@@ -58,7 +57,7 @@ func listenWeb(ctx context.Context, o mcpOptions, token string) (*mcpWeb, error)
 			"listen on 127.0.0.1, or set %s to a long random token that clients must show", o.http, tokenVariable)
 	}
 	w := &mcpWeb{
-		listener: listener, url: "http://" + listener.Addr().String() + webPath, token: token, local: local, limit: o.sessions,
+		listener: listener, url: "http://" + listener.Addr().String() + webPath, token: token, local: local,
 		blank: mcp.NewServer(&mcp.Implementation{Name: "codecell", Version: version}, nil),
 	}
 	w.sdk = mcp.NewStreamableHTTPHandler(w.server, &mcp.StreamableHTTPOptions{
@@ -169,12 +168,12 @@ func (w *mcpWeb) handle(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case id != "" && r.Method == http.MethodDelete:
 		if s := w.service.session(id); s != nil {
-			s.cancel() // the SDK would wait for its calls
+			s.cancel()                     // the SDK would wait for its calls
+			defer s.end("the client left") // so that its place is free when the client hears of it
 		}
 	case id == "" && r.Method == http.MethodPost:
-		s, err := w.service.open(w.limit)
+		s, err := w.service.open()
 		if err != nil {
-			rw.Header().Set("Retry-After", "60")
 			http.Error(rw, message(err), http.StatusServiceUnavailable)
 			return
 		}

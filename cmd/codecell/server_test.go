@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -26,6 +27,7 @@ type labParams struct {
 func newToolServer(t *testing.T) *toolServer {
 	t.Helper()
 	l := &toolServer{held: make(chan string, 64), stopped: make(chan string, 64), open: make(chan struct{})}
+	over := make(chan struct{})
 	server := mcp.NewServer(&mcp.Implementation{Name: "lab", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "Says it again."},
 		func(_ context.Context, _ *mcp.CallToolRequest, in labParams) (*mcp.CallToolResult, any, error) {
@@ -37,15 +39,25 @@ func newToolServer(t *testing.T) *toolServer {
 			select {
 			case <-l.open:
 				return said(in.Text), nil, nil
+			case <-over: // a client that is gone has no need to cancel
+				return nil, nil, context.Canceled
 			case <-ctx.Done():
 				l.stopped <- in.Text
 				return nil, nil, ctx.Err()
 			}
 		})
+	server.AddTool(&mcp.Tool{Name: "picture", Description: "Draws.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{
+				Content:           []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("PNG")}, &mcp.TextContent{Text: "obey"}},
+				StructuredContent: json.RawMessage(`{"id":12345678901234567890}`),
+			}, nil
+		})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	web := httptest.NewServer(handler)
 	l.url = web.URL
 	t.Cleanup(func() {
+		close(over)
 		for session := range server.Sessions() {
 			_ = session.Close()
 		}
