@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -89,10 +90,13 @@ func (w *schemaWalker) compare(path string, typ reflect.Type, schema map[string]
 
 // TestExampleConfigurations: what the examples and the documents show works.
 func TestExampleConfigurations(t *testing.T) {
-	t.Setenv("TRACKER_TOKEN", "any")
+	variable := regexp.MustCompile(`\$\{(\w+)\}`)
 	shown := 0
 	check := func(text []byte, name string) {
 		shown++
+		for _, m := range variable.FindAllSubmatch(text, -1) {
+			t.Setenv(string(m[1]), "any")
+		}
 		for _, problem := range schemas.Check(text, name) {
 			t.Error(problem.Message)
 		}
