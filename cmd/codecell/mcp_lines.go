@@ -55,7 +55,7 @@ func (l *lines) line() ([]byte, error) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if err != nil && len(line) == 0 {
+		if err != nil && len(line) == 0 && !long {
 			return nil, err
 		}
 		break // without its end, the last line may still be a message
@@ -76,11 +76,11 @@ func (l *lines) line() ([]byte, error) {
 
 // isMessage tells whether the SDK can read the JSON text: a message, or a batch of them.
 func isMessage(text []byte) bool {
-	batch := []json.RawMessage{text}
-	if text[0] == '[' {
-		if json.Unmarshal(text, &batch) != nil || len(batch) == 0 {
-			return false
-		}
+	var batch []json.RawMessage // must be empty: decoding would write into what is in it
+	if text[0] != '[' {
+		batch = append(batch, text)
+	} else if json.Unmarshal(text, &batch) != nil || len(batch) == 0 {
+		return false
 	}
 	for _, one := range batch {
 		if _, err := jsonrpc.DecodeMessage(one); err != nil {
