@@ -97,7 +97,7 @@ func (t *tap) outgoing(ctx context.Context, msg jsonrpc.Message) jsonrpc.Message
 		t.waiting = map[string]*reply{}
 	}
 	delete(t.waiting, r.id)
-	r.id, r.result = id, nil
+	r.id, r.result, r.refused = id, nil, false
 	t.waiting[id] = r
 	t.mu.Unlock()
 	if r.cursor == nil {
@@ -125,7 +125,7 @@ func (t *tap) incoming(msg jsonrpc.Message) jsonrpc.Message {
 	defer t.mu.Unlock()
 	r := t.waiting[fmt.Sprint(resp.ID.Raw())]
 	switch {
-	case r == nil:
+	case r == nil, r.result != nil, r.refused: // a second answer to one request is none
 		return msg
 	case resp.Error != nil:
 		r.refused = true
