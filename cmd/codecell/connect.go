@@ -138,8 +138,11 @@ func (a *app) mustDial(ctx context.Context) (*link, error) {
 	return l, err
 }
 
+// defaultSession is the session of programs that are given none.
+const defaultSession = "cli"
+
 func (a *app) identityFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.session, "session", "cli", "`name` of the session that the program belongs to")
+	cmd.Flags().StringVar(&a.session, "session", defaultSession, "`name` of the session that the program belongs to")
 	a.agentFlag(cmd)
 }
 

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -118,10 +120,33 @@ func (a *app) exec(ctx context.Context, in schemas.ExecInput, wait bool) error {
 	if wait {
 		return a.waitOut(ctx, client, result)
 	}
-	if result.Status == schemas.StatusWaiting && l.node != nil {
-		a.note("The cell ends with this process. Use --wait to go on here, or start a host with `codecell up --listen 127.0.0.1:4222` and run against it with --bus.")
+	if l.node != nil {
+		return a.finish(result, "The cell ends with this process. Use --wait to go on here, or start a host with `codecell up --listen 127.0.0.1:4222` and run against it with --bus.")
 	}
-	return a.finish(result)
+	return a.finish(result, a.goOn(result))
+}
+
+// goOn is the command line that goes on with a waiting program.
+func (a *app) goOn(result *schemas.Result) string {
+	words := "go on with: codecell wait " + result.RunID
+	for _, flag := range []struct{ name, value, def string }{
+		{"bus", a.bus, ""}, {"config", a.configPath, ""}, {"session", a.session, defaultSession}, {"agent", a.agent, schemas.DefaultAgent},
+	} {
+		if flag.value != flag.def {
+			words += " --" + flag.name + " " + quoted(flag.value)
+		}
+	}
+	return words
+}
+
+// quoted makes one word for a shell.
+func quoted(word string) string {
+	if word != "" && strings.IndexFunc(word, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@%+,=", r)
+	}) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // interruptReason is what the feed says of a program that Ctrl-C ended.
@@ -136,13 +161,16 @@ func (a *app) interrupted(ctx context.Context, abort func(context.Context) error
 	if err := abort(late); err != nil {
 		text = "interrupted, and the program could not be cancelled: " + message(err)
 	}
-	return a.finish(&schemas.Result{Status: schemas.StatusFailed, Code: schemas.Aborted, Error: text})
+	return a.finish(&schemas.Result{Status: schemas.StatusFailed, Code: schemas.Aborted, Error: text}, "")
 }
 
-// finish prints a result and turns it into the exit code.
-func (a *app) finish(result *schemas.Result) error {
+// finish prints a result and turns it into the exit code. next says how to go on if it is waiting.
+func (a *app) finish(result *schemas.Result, next string) error {
 	if err := a.printResult(result); err != nil {
 		return err
+	}
+	if result.Status == schemas.StatusWaiting {
+		a.note(next)
 	}
 	switch result.Status {
 	case schemas.StatusCompleted:

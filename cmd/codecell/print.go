@@ -57,7 +57,7 @@ func (a *app) printResult(r *schemas.Result) error {
 		for i := range r.Pending {
 			fmt.Fprintln(a.out, "  pending: "+pendingText(&r.Pending[i]))
 		}
-		fmt.Fprintln(a.out, "go on with: "+a.style(bold, "codecell wait "+r.RunID))
+		fmt.Fprintln(a.out, "  runId: "+a.style(bold, r.RunID))
 	default:
 		fmt.Fprintln(a.out, a.style(red, "failed")+" ("+string(r.Code)+")"+a.style(dim, counts(&r.Telemetry)))
 		fmt.Fprintln(a.out, printable(strings.TrimRight(r.Error, "\n")))

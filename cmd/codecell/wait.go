@@ -44,7 +44,7 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting aga
 			case out:
 				return a.waitOut(ctx, l.client(), result)
 			}
-			return a.finish(result)
+			return a.finish(result, a.goOn(result))
 		},
 	}
 	cmd.Flags().BoolVar(&out, "wait", false, "go on until the program has ended")
@@ -119,7 +119,7 @@ func (a *app) waitOut(ctx context.Context, client *bus.Client, result *schemas.R
 		whole.Output = append(output, result.Output...)
 		result = &whole
 	}
-	return a.finish(result)
+	return a.finish(result, "") // it isn't waiting
 }
 
 // waitingFor says in a few words what a program waits for.

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codecell/codecell/bus"
+)
+
+// TestSpec_U4_Tail: the facts of a program's life in words and in JSON, each with what it is about.
+func TestSpec_U4_Tail(t *testing.T) {
+	server := newToolServer(t)
+	_, url := up(t, "--config", configOf(t, map[string]string{"lab": server.url}))
+	words := cli{}.start(t, "tail", "--bus", url)
+	lines := cli{}.start(t, "tail", "--bus", url, "--json")
+	words.errs.await(t, "listening")
+	lines.errs.await(t, "listening")
+	id := runID(t, cli{}.do(t, "exec", "--bus", url, "--title", "A \x1b[31mred title", program(t, `await MCP.lab.echo({ text: "secret" }); await yield_control(); return 1`)))
+	cli{}.do(t, "wait", "--bus", url, id).want(t, exitCompleted)
+
+	kinds := []string{"run.opened", "cell.started", "slot.taken", "call.sent", "call.started", "call.ended", "cell.parked", "cell.resumed", "cell.ended", "slot.freed", "run.closed"}
+	seen := map[string]bool{}
+	var human []string
+	for !seen["run.closed"] {
+		line := words.line("")
+		fields := strings.Fields(line)
+		if len(fields) < 3 || strings.Contains(line, "secret") || strings.Contains(line, "\x1b") {
+			t.Errorf("a line says too little or too much: %q", line)
+			break
+		}
+		seen[fields[1]] = true
+		human = append(human, line)
+	}
+	for _, kind := range kinds {
+		if !seen[kind] {
+			t.Errorf("no %s in:\n%s", kind, strings.Join(human, "\n"))
+		}
+	}
+	if ended := line(human, "cell.ended"); !strings.Contains(ended, id[11:17]) || !strings.Contains(ended, "completed after ") || !strings.Contains(ended, "1 calls") {
+		t.Errorf("%s", ended)
+	}
+
+	seen = map[string]bool{}
+	for !seen["run.closed"] {
+		var event struct {
+			Kind string
+			Fact map[string]any
+		}
+		text := lines.line("")
+		if err := json.Unmarshal([]byte(text), &event); err != nil || event.Kind == "" || event.Fact["at"] == nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		seen[event.Kind] = true
+	}
+	for _, kind := range kinds {
+		if !seen[kind] {
+			t.Errorf("no %s as JSON", kind)
+		}
+	}
+	if code := words.stop(); code != exitCompleted {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// line finds a line by a word in it.
+func line(lines []string, word string) string {
+	return lines[slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, word) })]
+}
+
+func TestTail_Filters(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                     "",
+		"cell":                 "codecell.v1.feed.cell.>",
+		"cell.ended":           "codecell.v1.feed.cell.ended.>",
+		"cell cell.ended":      "codecell.v1.feed.cell.>",
+		"cell.ended cell cell": "codecell.v1.feed.cell.>",
+		"call.sent call.ended": "codecell.v1.feed.call.sent.> codecell.v1.feed.call.ended.>",
+	} {
+		got, err := feedFilters(strings.Fields(args))
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, %v, want %q", args, got, err, want)
+		}
+	}
+	for _, arg := range []string{"nonsense", "cell.nonsense", "cell.ended.x", ">", "*", "cell."} {
+		if got, err := feedFilters([]string{arg}); err == nil {
+			t.Errorf("%q: %q", arg, got)
+		}
+	}
+}
+
+// TestTail_KnowsEveryFact: no kind of fact is shown as a Go value.
+func TestTail_KnowsEveryFact(t *testing.T) {
+	for _, row := range bus.Rows() {
+		if !strings.HasPrefix(row.Verb, "feed.") {
+			continue
+		}
+		fact := row.New()
+		if _, words := factText(fact); words == fmt.Sprintf("%+v", fact) {
+			t.Errorf("%s has no words", row.Verb)
+		}
+	}
+}
