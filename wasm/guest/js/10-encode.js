@@ -34,10 +34,11 @@ function encode(value) {
 }
 
 const NEEDS_ESCAPES = /["\\\x00-\x1f\ud800-\udfff]/;
+const LOOK = 40; // UTF-16 units; a longer string is quoted by the built-in sooner than the expression has looked through it
 
 // quote is the JSON text of a string.
 function quote(text) {
-  return execRegExp(NEEDS_ESCAPES, text) === null ? '"' + text + '"' : stringify(text);
+  return text.length > LOOK || execRegExp(NEEDS_ESCAPES, text) !== null ? stringify(text) : '"' + text + '"';
 }
 
 // serialize returns the JSON text of value, or undefined if it has none. path is the list of the objects that value is in.
