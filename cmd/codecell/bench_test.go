@@ -22,7 +22,7 @@ func TestBench_MeasuresCellsAndCalls(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	names := []string{"unit", "cell", "sequential", "parallel", "yield", "throughput", "parked"}
-	code, out, errs := benchRun(t, "--only", strings.Join(names, ","), "--seconds", "0.01")
+	code, out, errs := benchRun(t, "--only", strings.Join(names, ","), "--seconds", "0.5")
 	if code != exitCompleted {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
