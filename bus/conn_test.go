@@ -233,7 +233,7 @@ func TestSpec_U5_LostForGood(t *testing.T) {
 
 // A server that can't run says why, at once, rather than that it took too long.
 func TestSpec_U1_SaysWhyItCantStart(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestSpec_U1_SaysWhyItCantStart(t *testing.T) {
 }
 
 func TestSpec_B5_DialKeepsCredentials(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,15 +128,15 @@ func (a *app) exec(ctx context.Context, in schemas.ExecInput, wait bool) error {
 
 // goOn is the command line that goes on with a waiting program.
 func (a *app) goOn(result *schemas.Result) string {
-	words := "go on with: codecell wait " + result.RunID
+	words := []string{"go on with: codecell wait", result.RunID}
 	for _, flag := range []struct{ name, value, def string }{
 		{"bus", a.bus, ""}, {"config", a.configPath, ""}, {"session", a.session, defaultSession}, {"agent", a.agent, schemas.DefaultAgent},
 	} {
 		if flag.value != flag.def {
-			words += " --" + flag.name + " " + quoted(flag.value)
+			words = append(words, "--"+flag.name, quoted(flag.value))
 		}
 	}
-	return words
+	return strings.Join(words, " ")
 }
 
 // quoted makes one word for a shell.

@@ -75,7 +75,7 @@ func TestSpec_S8_UpDrains(t *testing.T) {
 }
 
 func TestUp_AddressInUse(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
