@@ -52,7 +52,7 @@ func TestSpec_V2_Usage(t *testing.T) {
 			if got.out != "" {
 				t.Errorf("errors are for standard error, but this was on standard output: %s", got.out)
 			}
-			for _, line := range strings.Split(strings.TrimSpace(got.err), "\n") {
+			for line := range strings.SplitSeq(strings.TrimSpace(got.err), "\n") {
 				if !strings.HasPrefix(line, "codecell: ") && line != "" && line != "Did you mean this?" && !strings.HasPrefix(line, "\t") {
 					t.Errorf("not a clear line: %q", line)
 				}
@@ -104,7 +104,7 @@ func TestSpec_V2_Help(t *testing.T) {
 			help = cli{}.do(t, "--help")
 		}
 		help.want(t, exitCompleted, "Usage:", "--json")
-		for _, line := range strings.Split(help.out, "\n") {
+		for line := range strings.SplitSeq(help.out, "\n") {
 			if len(line) > 160 {
 				t.Errorf("%s: a line of %d characters: %s", c.Name(), len(line), line)
 			}

@@ -56,7 +56,7 @@ func (s *mcpSession) direct(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 		case err != nil:
 			return directFailure(err), nil
 		case answer.Call != nil:
-			return directFailure(answer.Call), nil
+			return directFailure(answer.Call), nil //nolint:nilerr // the model reads it as the result
 		case answer.Source == schemas.SourceMCP:
 			return nativeResult(answer.Value), nil
 		default:

@@ -353,7 +353,7 @@ func TestMCP_Progress(t *testing.T) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
 		server.AddTool(&mcp.Tool{Name: "exec", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			defer new(mcpSession).progress(ctx, req)()
-			time.Sleep(2*progressEvery + time.Second)
+			time.Sleep(2*progressEvery + time.Second) // virtual: a long call
 			return said("done"), nil
 		})
 		var heard []float64

@@ -80,7 +80,7 @@ func TestMCP_HTTPGuard(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := &mcpWeb{url: "http://127.0.0.1:8811/mcp", local: c.local, token: c.token}
-			r := httptest.NewRequest(c.method, c.path, nil)
+			r := httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil)
 			r.Host = c.host
 			for name, value := range map[string]string{"Origin": c.origin, "Authorization": c.authorization} {
 				if value != "" {
@@ -199,8 +199,13 @@ func TestMCP_HTTPSessionEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set(sessionHeader, client.ID())
-		if got, err := http.DefaultClient.Do(r); err != nil || got.StatusCode != http.StatusNoContent {
-			t.Errorf("%v, %v", got, err)
+		got, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Body.Close()
+		if got.StatusCode != http.StatusNoContent {
+			t.Errorf("%v", got)
 		}
 		next(t, lab.stopped)
 		tail.line("the client left")

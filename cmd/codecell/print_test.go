@@ -106,7 +106,7 @@ func TestPrint_Progress(t *testing.T) {
 			var errs bytes.Buffer
 			a := &app{err: &errs, live: live}
 			stop := a.progress("waiting for read")
-			time.Sleep(3500 * time.Millisecond)
+			time.Sleep(3500 * time.Millisecond) // virtual: something takes long
 			stop()
 			want := ""
 			if live {
