@@ -15,6 +15,9 @@ func Encode(v any) ([]byte, error) { return Append(nil, v) }
 
 // Append appends the message's bytes to b. On an error b is returned as it was.
 func Append(b []byte, v any) ([]byte, error) {
+	if out, ok := appendForm(b, v); ok {
+		return out, nil
+	}
 	w := writers.Get().(*writer)
 	w.b = b
 	w.enc.Reset(w)
@@ -36,6 +39,9 @@ func Append(b []byte, v any) ([]byte, error) {
 func Decode(b []byte, v any) error {
 	if err := walk(b, weigh(reflect.TypeOf(v))); err != nil {
 		return fmt.Errorf("decode %T: %w", v, err)
+	}
+	if readForm(b, v) {
+		return nil
 	}
 	r := readers.Get().(*reader)
 	r.src.Reset(b)
