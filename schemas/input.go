@@ -3,6 +3,7 @@ package schemas
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -137,7 +138,7 @@ func (in ExecInput) Rewritten(after JSON) (ExecInput, *Error) {
 	if err != nil {
 		return ExecInput{}, err
 	}
-	var given fields // with the nulls that readFields drops: here they blank
+	var given map[string]json.RawMessage // with the nulls that readFields drops: here they blank
 	if json.Unmarshal(after, &given) != nil {
 		return ExecInput{}, Refuse("", "expected the input to be a JSON object")
 	}
@@ -217,28 +218,28 @@ func unfence(code string) (string, *Error) {
 }
 
 // fields are the members of an input object.
-type fields map[string]json.RawMessage
+type fields map[string]any
 
 func readFields(input JSON) (fields, *Error) {
 	if len(input) > MaxInputBytes {
 		return nil, Refuse("", fmt.Sprintf("the input is longer than %d bytes: pass large data through tools or store", MaxInputBytes))
 	}
-	if err := shallow(input, MaxSchemaDepth); err != nil {
-		return nil, Refuse("", "the input is "+err.Error())
+	v, ok := quick(input, MaxSchemaDepth)
+	if !ok {
+		if err := shallow(input, MaxSchemaDepth); err != nil {
+			return nil, Refuse("", "the input is "+err.Error())
+		}
+		v, _ = decodeAny(input)
 	}
-	var f fields
-	if err := json.Unmarshal(input, &f); err != nil || f == nil {
+	f, ok := v.(map[string]any)
+	if !ok {
 		return nil, Refuse("", "expected the input to be a JSON object")
 	}
-	for k, v := range f {
-		if string(v) == "null" {
-			delete(f, k)
-		}
-	}
+	maps.DeleteFunc(f, func(_ string, v any) bool { return v == nil })
 	return f, nil
 }
 
-func (f fields) json() JSON { return marshal(map[string]json.RawMessage(f)) }
+func (f fields) json() JSON { return marshal(map[string]any(f)) }
 
 // known refuses fields that aren't in the list.
 func (f fields) known(names []string) *Error {
@@ -261,40 +262,34 @@ func (f fields) known(names []string) *Error {
 
 // text reads a string; an absent one is "".
 func (f fields) text(name string) (string, *Error) {
-	raw, ok := f[name]
-	if !ok {
-		return "", nil
-	}
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", Refuse(name, name+": expected a string, got "+kindOf(raw))
+	v, given := f[name]
+	s, ok := v.(string)
+	if given && !ok {
+		return "", Refuse(name, name+": expected a string, got "+kindOf(v))
 	}
 	return s, nil
 }
 
 // flag reads true or false; an absent one is false.
 func (f fields) flag(name string) (bool, *Error) {
-	raw, ok := f[name]
-	if !ok {
-		return false, nil
-	}
-	var b bool
-	if err := json.Unmarshal(raw, &b); err != nil {
-		return false, Refuse(name, name+": expected true or false, got "+kindOf(raw))
+	v, given := f[name]
+	b, ok := v.(bool)
+	if given && !ok {
+		return false, Refuse(name, name+": expected true or false, got "+kindOf(v))
 	}
 	return b, nil
 }
 
-// kindOf names the kind of a JSON text by its first character.
-func kindOf(raw []byte) string {
-	switch raw[0] {
-	case '{':
+// kindOf names the kind of a decoded JSON value.
+func kindOf(v any) string {
+	switch v.(type) {
+	case map[string]any:
 		return "an object"
-	case '[':
+	case []any:
 		return "an array"
-	case '"':
+	case string:
 		return "a string"
-	case 't', 'f':
+	case bool:
 		return "true or false"
 	default:
 		return "a number"

@@ -241,3 +241,15 @@ func FuzzParseExecInput(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkParseExecInput(b *testing.B) {
+	code := strings.Repeat("const list = await tools.read({path: \"a\\tb\"})\nreturn list.length\n", 10)
+	input := schemas.ExecInput{Title: "Count the files", Code: code}.JSON()
+	b.SetBytes(int64(len(input)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := schemas.ParseExecInput(input); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

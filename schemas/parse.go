@@ -20,9 +20,26 @@ func compactJSON(b []byte) JSON {
 // parseJSON decodes one JSON text with exact numbers, refusing what later steps couldn't bear:
 // deep nesting, and numbers that don't fit into memory when written out (1e999999999).
 func parseJSON(b []byte, depth int) (any, error) {
+	if v, ok := quick(b, depth); ok {
+		return v, nil
+	}
+	return parseAny(b, depth)
+}
+
+// parseAny is parseJSON for every text.
+func parseAny(b []byte, depth int) (any, error) {
 	if err := shallow(b, depth); err != nil {
 		return nil, err
 	}
+	v, err := decodeAny(b)
+	if err != nil {
+		return nil, err
+	}
+	return v, smallNumbers(v)
+}
+
+// decodeAny decodes one JSON text with exact numbers.
+func decodeAny(b []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	var v any
@@ -32,7 +49,7 @@ func parseJSON(b []byte, depth int) (any, error) {
 	if len(bytes.TrimSpace(b[d.InputOffset():])) > 0 {
 		return nil, errors.New("not JSON: more text follows the value")
 	}
-	return v, smallNumbers(v)
+	return v, nil
 }
 
 // shallow checks that brackets outside strings nest at most so deep.

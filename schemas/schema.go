@@ -102,9 +102,19 @@ func (s *Schema) Validate(value JSON) []Violation { return s.validate(value, Max
 func (s *Schema) validate(value JSON, most int) []Violation {
 	v, err := parseJSON(value, MaxSchemaDepth)
 	if err != nil {
-		return []Violation{{Expected: "JSON text", Hint: err.Error()}}
+		return unreadable(err)
 	}
-	err = s.run(v, len(value))
+	return s.judge(v, len(value), most)
+}
+
+// unreadable says that a value isn't JSON.
+func unreadable(err error) []Violation {
+	return []Violation{{Expected: "JSON text", Hint: err.Error()}}
+}
+
+// judge validates a decoded value, whose text has so many bytes.
+func (s *Schema) judge(v any, size, most int) []Violation {
+	err := s.run(v, size)
 	var invalid *jsonschema.ValidationError
 	switch {
 	case err == nil:

@@ -81,8 +81,8 @@ func (c *contract) checkInput(args schemas.JSON) (schemas.JSON, *schemas.CallErr
 	if c.input == nil {
 		return args, nil
 	}
-	args = c.input.ApplyDefaults(args)
-	if bad := c.input.Validate(args); len(bad) > 0 {
+	args, bad := c.input.Complete(args)
+	if len(bad) > 0 {
 		return nil, refused(schemas.CallInputContract, atInput, "%s: %s", c.tool.Name, schemas.Violations(bad))
 	}
 	return args, nil
