@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"slices"
 	"time"
 
 	"github.com/codecell/codecell/schemas"
@@ -203,17 +204,22 @@ func (m *Machine) legDeadline(at time.Time) time.Time {
 	return at.Add(lastLeg)
 }
 
+// worked tells whether anything was done for an answer: waiting for a refusal is no waiting for tools (S9).
+func worked(a Settlement) bool { return a.Err == nil || a.Err.Effect != schemas.NotStarted }
+
 // hasWaited tells whether most of the call's budget went into waiting for answers.
 func (m *Machine) hasWaited() bool { return 2*m.calmed >= m.spec.Limits.Timeout }
 
 // runLeg hands every answer to the guest, in order of arrival, and leaves their places.
 func (m *Machine) runLeg(at time.Time) {
 	m.endGrace()
+	answers := m.inbox.take()
 	if !m.calm.IsZero() {
-		m.calmed += at.Sub(m.calm)
+		if slices.ContainsFunc(answers, worked) {
+			m.calmed += at.Sub(m.calm)
+		}
 		m.calm = time.Time{}
 	}
-	answers := m.inbox.take()
 	for _, a := range answers {
 		m.requests.remove(a.ID)
 	}
