@@ -47,7 +47,7 @@ type stdio struct {
 	writing   sync.Mutex
 	closeOnce sync.Once
 
-	starting sync.Mutex // guards started and killed
+	starting sync.Mutex // guards started and killed, and stdin and stdout until started
 	started  bool
 	killed   bool
 }
@@ -83,13 +83,12 @@ func (s *stdio) Connect(context.Context) (mcp.Connection, error) {
 		}
 	}
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	err := s.start()
+	err := s.start(ours[0], ours[1])
 	closeAll(theirs[:]...)
 	if err != nil {
 		closeAll(ours[:]...)
 		return nil, err
 	}
-	s.stdin, s.stdout = ours[0], ours[1]
 	errDone := make(chan struct{})
 	go func() {
 		defer close(errDone)
@@ -108,8 +107,9 @@ func (s *stdio) Connect(context.Context) (mcp.Connection, error) {
 	return s, nil
 }
 
-// start starts the process, unless it was killed before.
-func (s *stdio) start() error {
+// start starts the process, unless it was killed before. Whoever sees it started sees our ends of its
+// pipes too: a connect that takes too long is closed while it goes on.
+func (s *stdio) start(stdin, stdout *os.File) error {
 	s.starting.Lock()
 	defer s.starting.Unlock()
 	if s.killed {
@@ -122,7 +122,7 @@ func (s *stdio) start() error {
 		}
 		return err
 	}
-	s.started = true
+	s.stdin, s.stdout, s.started = stdin, stdout, true
 	return nil
 }
 
