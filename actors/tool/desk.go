@@ -32,6 +32,7 @@ type held struct {
 type desk struct {
 	limit, queueLimit int
 	start             func(*held) // runs the call, on a goroutine of its own; ends in desk.done
+	next              chan *held  // to a goroutine that has run a call and waits for another
 
 	mu      sync.Mutex
 	calls   map[string]*held
@@ -40,6 +41,7 @@ type desk struct {
 	runs    map[string]*runGate
 	recent  recent
 	closed  bool
+	leaving chan struct{} // closed with the desk
 	idle    chan struct{} // closed when closed and nothing is held
 }
 
@@ -51,8 +53,8 @@ type runGate struct {
 
 func newDesk(limit, queueLimit int, start func(*held)) *desk {
 	return &desk{
-		limit: limit, queueLimit: queueLimit, start: start,
-		calls: map[string]*held{}, runs: map[string]*runGate{}, idle: make(chan struct{}),
+		limit: limit, queueLimit: queueLimit, start: start, next: make(chan *held),
+		calls: map[string]*held{}, runs: map[string]*runGate{}, leaving: make(chan struct{}), idle: make(chan struct{}),
 	}
 }
 
@@ -117,7 +119,25 @@ func (d *desk) launch(h *held) {
 	}
 	g.running++
 	g.alone = h.target.tool.Sequential
-	go d.start(h)
+	select {
+	case d.next <- h:
+	default:
+		go d.work(h)
+	}
+}
+
+// work runs a call, and others after it until the desk is closed. A goroutine that has checked a
+// schema has a large stack, which a new one would have to grow again. There are never many more of
+// them than calls have run at once.
+func (d *desk) work(h *held) {
+	for {
+		d.start(h)
+		select {
+		case h = <-d.next:
+		case <-d.leaving:
+			return
+		}
+	}
 }
 
 // wanted tells whether somebody still waits for a call's answer.
@@ -223,7 +243,10 @@ func (d *desk) missing(keys []string) (gone []string) {
 func (d *desk) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.closed = true
+	if !d.closed {
+		d.closed = true
+		close(d.leaving)
+	}
 	d.settleIdle()
 }
 

@@ -30,6 +30,7 @@ func TestSpec_P4_DeskOnRandomOrders(t *testing.T) {
 		limit, queue := rapid.IntRange(1, 4).Draw(t, "limit"), rapid.IntRange(0, 6).Draw(t, "queue")
 		started := make(chan *held, 1000)
 		d := newDesk(limit, queue, func(h *held) { started <- h })
+		defer d.close()
 		var running, waiting []*held
 		everStarted := map[string]bool{}
 		settle := func() {
@@ -118,6 +119,7 @@ func TestSpec_P4_DeskOnRandomOrders(t *testing.T) {
 func TestSpec_P4_ASequentialCallKeepsItsPlace(t *testing.T) {
 	started := make(chan *held, 10)
 	d := newDesk(10, 10, func(h *held) { started <- h })
+	defer d.close()
 	p1, s, p2, other := deskCall("a", "1", false), deskCall("a", "2", true), deskCall("a", "3", false), deskCall("b", "4", false)
 	for _, h := range []*held{p1, s, p2, other} {
 		d.take(h)
@@ -157,6 +159,28 @@ func TestDesk_RecentIsBounded(t *testing.T) {
 	}
 	if r.find("0") != nil || r.find(fmt.Sprint(3*recentCalls-1)) == nil || r.find("same") == nil {
 		t.Error("the wrong ones are forgotten")
+	}
+}
+
+// A goroutine that has run a call takes another one.
+func TestDesk_GoroutinesAreUsedAgain(t *testing.T) {
+	var d *desk
+	ran := make(chan *held)
+	d = newDesk(2, 2, func(h *held) {
+		d.done(h, nil)
+		ran <- h
+	})
+	defer d.close()
+	d.take(deskCall("a", "1", false))
+	<-ran
+	second := deskCall("a", "2", false)
+	d.mu.Lock() // as launch does it
+	d.calls[second.key], d.runs["a"] = second, &runGate{running: 1}
+	d.running++
+	d.mu.Unlock()
+	d.next <- second // nobody else receives
+	if h := <-ran; h != second {
+		t.Errorf("%s ran", h.key)
 	}
 }
 

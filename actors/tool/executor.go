@@ -142,6 +142,7 @@ func (e *Executor) adopt(providers []Provider) error {
 // undo takes back what a failed Start has done.
 func (e *Executor) undo() {
 	e.stop()
+	e.desk.close()
 	for _, s := range e.subs {
 		s.Close()
 	}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -112,7 +113,7 @@ func (p *Pipeline) admit(ctx context.Context, rec *Record, c *contract, log *slo
 		}); err != nil {
 			return refused(schemas.CallInvalidInput, atHook, "%s is blocked by a hook: %s", name, clip(err.Error(), maxMessageBytes))
 		}
-		if len(args) == 0 {
+		if len(args) == 0 || bytes.Equal(args, rec.Args) {
 			continue
 		}
 		if args, bad = c.checkInput(args); bad != nil {
