@@ -106,7 +106,8 @@ func (a *app) mcpStdio(ctx context.Context, service *mcpService, o mcpOptions) e
 	}
 	// The connection outlives the signal: running calls may answer while the service drains.
 	out := &locked{w: a.out}
-	conn, err := session.server.Connect(context.WithoutCancel(ctx), &mcp.IOTransport{Reader: newLines(a.in, out), Writer: out}, nil)
+	transport := counted{&mcp.IOTransport{Reader: newLines(a.in, out), Writer: out}, service}
+	conn, err := session.server.Connect(context.WithoutCancel(ctx), transport, nil)
 	if err != nil {
 		return fmt.Errorf("can't serve MCP: %w", err)
 	}

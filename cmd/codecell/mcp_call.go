@@ -70,11 +70,11 @@ func (s *mcpSession) wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 
 // call does what all tools have in common. The error of do is for a call whose answer nobody wants.
 func (s *mcpSession) call(ctx context.Context, req *mcp.CallToolRequest, do func(schemas.JSON) (*mcp.CallToolResult, error)) (*mcp.CallToolResult, error) {
-	leave, err := s.service.enter()
-	if err != nil {
-		return modelResult(failure(err)), nil
+	if s.service.refuses() {
+		return modelResult(failure(errDraining)), nil
 	}
-	defer leave()
+	s.service.begin()
+	defer s.service.end()
 	defer s.progress(ctx, req)()
 	input := schemas.JSON(req.Params.Arguments)
 	if len(input) == 0 || string(input) == "null" {

@@ -38,9 +38,10 @@ type mcpService struct {
 	mu       sync.Mutex
 	sessions map[string]*mcpSession
 	admitted map[string]bool
-	calls    int
-	// idle is closed when draining and no call is left.
+	requests int
+	// idle is closed when draining and no request is left.
 	idle     chan struct{}
+	idleOnce sync.Once
 	draining bool
 }
 
@@ -108,32 +109,36 @@ func (s *mcpService) forget(id string) {
 	s.ending.Done()
 }
 
-// enter counts a call that draining waits for. It refuses calls that come too late.
-func (s *mcpService) enter() (leave func(), err error) {
+// begin counts what draining waits for, until end: a request from its arrival until its answer is out.
+// That a tool has returned isn't enough, since the SDK drops answers of a connection that is being closed.
+func (s *mcpService) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining {
-		return nil, errDraining
+	s.requests++
+}
+
+func (s *mcpService) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.requests--; s.requests == 0 && s.draining {
+		s.idleOnce.Do(func() { close(s.idle) })
 	}
-	s.calls++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.calls--; s.calls == 0 && s.draining {
-			close(s.idle)
-		}
-	}, nil
+}
+
+// refuses tells whether a call comes too late.
+func (s *mcpService) refuses() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
 }
 
 // drain refuses new calls and waits for the running ones, at most for the given time. ctx may have
 // ended: that is why one drains.
 func (s *mcpService) drain(ctx context.Context, limit time.Duration) {
 	s.mu.Lock()
-	if !s.draining {
-		s.draining = true
-		if s.calls == 0 {
-			close(s.idle)
-		}
+	s.draining = true
+	if s.requests == 0 {
+		s.idleOnce.Do(func() { close(s.idle) })
 	}
 	s.mu.Unlock()
 	s.log.Info("draining: running calls may end", "within", limit)

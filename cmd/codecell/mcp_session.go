@@ -16,7 +16,9 @@ import (
 
 const (
 	// reopenWait is the pause before a session looks for a host again.
-	reopenWait = time.Second
+	reopenWait       = time.Second
+	methodInitialize = "initialize"
+	methodCall       = "tools/call"
 	// codeRefused is the JSON-RPC code of a session that isn't let in, from the range that is left to servers.
 	codeRefused = -32000
 )
@@ -70,7 +72,7 @@ func (s *mcpSession) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if conn, ok := req.GetSession().(*mcp.ServerSession); ok {
 			s.attach.Do(func() { s.attached(conn) })
 		}
-		if method == "initialize" {
+		if method == methodInitialize {
 			if err := s.service.admit(s.id); err != nil {
 				return nil, &jsonrpc.Error{Code: codeRefused, Message: err.Error()}
 			}

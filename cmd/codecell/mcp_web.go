@@ -164,6 +164,10 @@ func (w *mcpWeb) server(r *http.Request) *mcp.Server {
 
 // handle opens a session for a request that has none, and ends one that is given up.
 func (w *mcpWeb) handle(rw http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		w.service.begin()
+		defer w.service.end()
+	}
 	id := r.Header.Get(sessionHeader)
 	switch {
 	case id != "" && r.Method == http.MethodDelete:

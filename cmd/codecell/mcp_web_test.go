@@ -217,29 +217,6 @@ func TestMCP_HTTPSessionEnds(t *testing.T) {
 	})
 }
 
-// TestMCP_HTTPDrain: on a signal running calls may answer, new ones are refused, and then all is closed.
-func TestMCP_HTTPDrain(t *testing.T) {
-	lab := newToolServer(t)
-	server, url := web(t, cli{}, "--config", configOf(t, map[string]string{"lab": lab.url}), "--verbose")
-	client := connect(t, over(url, nil))
-	client.exec(`return 1`)
-	answer := make(chan cellResult, 1)
-	go func() { answer <- client.exec(`return (await MCP.lab.hold({ text: "last" })).content[0].text`) }()
-	next(t, lab.held)
-	server.cancel()
-	server.errs.await(t, "draining")
-	if got := client.exec(`return 2`); got.Code != "runtime_unavailable" || !strings.Contains(got.Error, "shutting down") {
-		t.Errorf("a call after the signal: %+v", got)
-	}
-	close(lab.open)
-	if got := next(t, answer); string(got.Value) != `"last"` {
-		t.Errorf("the running call: %+v", got)
-	}
-	if code := server.wait(); code != exitCompleted {
-		t.Errorf("exit code %d: %s", code, server.errs)
-	}
-}
-
 // TestMCP_HTTPBrokenStream: an answer that a broken connection would have lost is fetched again, and the
 // program ran once.
 func TestMCP_HTTPBrokenStream(t *testing.T) {
