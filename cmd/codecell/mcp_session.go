@@ -116,16 +116,11 @@ func (s *mcpSession) initialized() bool {
 // list puts the run's surface into a list of tools.
 func (s *mcpSession) list(ctx context.Context, list *mcp.ListToolsResult) (mcp.Result, error) {
 	s.service.awaitTools(ctx, listPatience)
-	run, err := s.opened(ctx)
-	if err != nil {
-		return nil, err
+	described, err := s.describe(ctx)
+	if err != nil && ctx.Err() == nil {
+		described, err = s.describe(ctx) // on another host: most clients list once
 	}
-	// The watch may lag behind the tools that were waited for just now.
-	described, err := run.Describe(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			s.lost(run)
-		}
 		return nil, err
 	}
 	s.mu.Lock()
@@ -141,6 +136,19 @@ func (s *mcpSession) list(ctx context.Context, list *mcp.ListToolsResult) (mcp.R
 		list.Tools = append(list.Tools, tool)
 	}
 	return list, nil
+}
+
+// describe asks the run's host for the surface: the watch may lag behind tools that came just now.
+func (s *mcpSession) describe(ctx context.Context) (*schemas.Described, error) {
+	run, err := s.opened(ctx)
+	if err != nil {
+		return nil, err
+	}
+	described, err := run.Describe(ctx)
+	if err != nil && ctx.Err() == nil {
+		s.lost(run)
+	}
+	return described, err
 }
 
 // identity is whom the session acts for. Nobody else can have it: its id is as good as a secret.

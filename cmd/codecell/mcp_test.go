@@ -265,9 +265,14 @@ func TestSpec_U5_MCPSurvivesItsHost(t *testing.T) {
 	if got := client.wait(parked.RunID); got.Status != "failed" || !strings.Contains(got.Error, "earlier results") {
 		t.Errorf("a cell that went with its host: %+v", got)
 	}
-	host()
+	second := host()
 	if got := client.exec(`return 3`); string(got.Value) != "3" {
 		t.Errorf("on the next host: %+v", got)
+	}
+	host()
+	second.stop()
+	if tools := client.list(); len(tools) != 2 {
+		t.Errorf("listed when the host had just gone, and another was there: %v", tools)
 	}
 }
 

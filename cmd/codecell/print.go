@@ -28,7 +28,7 @@ const (
 func (a *app) style(code, text string) string { return styled(a.color, code, text) }
 
 func styled(on bool, code, text string) string {
-	if !on {
+	if !on || text == "" {
 		return text
 	}
 	return code + text + plain
