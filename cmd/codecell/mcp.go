@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
+
+	"github.com/codecell/codecell/bus"
 )
 
 // mcpOptions are the flags of `codecell mcp`.
@@ -72,6 +75,16 @@ func (a *app) mcp(ctx context.Context, o mcpOptions) error {
 		return err
 	}
 	defer l.close()
+	// Without its bus the server answers nobody any more; whoever started it is to see that.
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		select {
+		case <-l.conn.Lost():
+			end()
+		case <-ctx.Done():
+		}
+	}()
 	service := newMCPService(l.client(), a.agent, o.sessions, a.log())
 	// The client needn't wait for slow servers before it can shake hands.
 	starting, stop := context.WithCancel(ctx)
@@ -95,7 +108,13 @@ func (a *app) mcp(ctx context.Context, o mcpOptions) error {
 		err = web.serve(ctx, service, o)
 	}
 	service.close()
-	return err
+	select {
+	case <-l.conn.Lost():
+		a.report(cmp.Or(l.conn.Err(), bus.ErrDisconnected))
+		return exit(exitFailed)
+	default:
+		return err
+	}
 }
 
 // mcpStdio serves the one session of standard input and output.
