@@ -185,7 +185,7 @@ func Providers(c *schemas.Config, log *slog.Logger) (out []tool.Provider, err er
 	if names := enabledCore(c.Workspace); c.Workspace.Root != "" && len(names) > 0 {
 		core, err := tool.Core(c.Workspace.Root, names...)
 		if err != nil {
-			return nil, schemas.Refuse("workspace.root", "workspace.root: "+err.Error())
+			return nil, schemas.Refuse("workspace.root", "workspace.root must be a folder: create it, or name another ("+err.Error()+")")
 		}
 		out = append(out, core)
 	}

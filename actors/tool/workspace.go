@@ -22,7 +22,7 @@ type workspace struct{ root *os.Root }
 func openWorkspace(dir string) (*workspace, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("tool: the workspace folder can't be opened: %w", err)
+		return nil, fmt.Errorf("the workspace folder can't be opened: %w", err)
 	}
 	return &workspace{root}, nil
 }
