@@ -63,7 +63,7 @@ within 10 test -s "$work/tail.log" # it says there that it listens
 
 say "2. Run examples/quickstart.js until it yields"
 status=0
-"$codecell" exec --title "Weekly report of the roastery" examples/quickstart.js | tee "$work/first" || status=$?
+"$codecell" exec --title "Weekly report of the roastery" examples/quickstart.js 2>&1 | tee "$work/first" || status=$?
 if ((status != 3)); then
   echo "expected a parked cell (exit code 3), got exit code $status" >&2
   exit 1
