@@ -34,10 +34,8 @@ type run struct {
 
 // live is a cell that hasn't ended.
 type live struct {
-	pid     *actor.PID
-	callID  string
-	title   string
-	started time.Time
+	pid    *actor.PID
+	callID string
 }
 
 // New makes the properties of a run actor.
@@ -85,8 +83,6 @@ func (r *run) Receive(ctx actor.Context) {
 		r.idle(ctx)
 	case *Close:
 		r.close(ctx, m)
-	case *Ask:
-		r.status(ctx)
 	case *actor.Stopping:
 		r.stopIdle()
 	}
@@ -159,7 +155,7 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 		return
 	}
 	ctx.Watch(pid)
-	r.cells[id] = &live{pid: pid, callID: m.exec.Msg.CallID, title: m.input.Title, started: m.exec.Start}
+	r.cells[id] = &live{pid: pid, callID: m.exec.Msg.CallID}
 }
 
 func (r *run) wait(ctx actor.Context, m *Wait) {
@@ -315,17 +311,6 @@ func (r *run) end(ctx actor.Context) {
 		At: time.Now().UnixNano(), Host: r.spec.Host, Run: r.spec.Token, Reason: r.closing.Reason,
 	})
 	ctx.Send(ctx.Parent(), &Closed{Token: r.spec.Token, Reason: r.closing.Reason})
-}
-
-func (r *run) status(ctx actor.Context) {
-	out := make([]schemas.CellStatus, 0, len(r.cells))
-	for id, c := range r.cells {
-		out = append(out, schemas.CellStatus{
-			Address: schemas.Address{Host: r.spec.Host, Run: r.spec.Token, Cell: id},
-			Title:   c.title, AgeMs: time.Since(c.started).Milliseconds(),
-		})
-	}
-	ctx.Respond(out)
 }
 
 func (r *run) failure(code schemas.Code, message string) *schemas.Result {

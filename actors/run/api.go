@@ -109,8 +109,6 @@ type (
 	// Attach keeps the run open for a caller that opened it again. Reply says whether it is: one that
 	// has ended can't be used any more.
 	Attach struct{ Reply func(open bool) }
-	// Ask requests the run's cells: []schemas.CellStatus is the response.
-	Ask struct{}
 )
 
 // Closed tells the parent that the run has ended and holds nothing any more.
