@@ -7,9 +7,11 @@ import (
 )
 
 const (
-	hostIDLen     = 10
-	runSuffixLen  = 26
-	executorIDLen = 16
+	hostIDLen         = 10
+	runSuffixLen      = 26
+	executorIDLen     = 16
+	approvalSuffixLen = 12
+	entryIDLen        = 16
 )
 
 // NewHostID gives a random host id: 10 lowercase base32 characters, 50 bits.
@@ -22,6 +24,22 @@ func NewRunID(host string) string { return host + "-" + randomID(runSuffixLen) }
 
 // NewExecutorID gives a random id of an executor process: 16 lowercase base32 characters.
 func NewExecutorID() string { return randomID(executorIDLen) }
+
+// NewApprovalID gives a random id of an approval that an executor waits for: the executor's id, a dash and 12
+// lowercase base32 characters. It is no secret: permissions say who may decide.
+func NewApprovalID(executor string) string { return executor + "-" + randomID(approvalSuffixLen) }
+
+// ExecutorOf tells which executor waits for an approval.
+func ExecutorOf(approval string) (string, error) {
+	n := len(approval) - approvalSuffixLen - 1
+	if n < 1 || approval[n] != '-' || !isBase32(approval[n+1:]) || clean(approval[:n]) != approval[:n] {
+		return "", schemas.Refuse("approval", "approval is not an id that `codecell approvals ls` shows: copy it from there")
+	}
+	return approval[:n], nil
+}
+
+// NewEntryID gives a random id of a session entry: 16 lowercase base32 characters.
+func NewEntryID() string { return randomID(entryIDLen) }
 
 // HostOf tells which host owns a run or cell. A malformed id is invalid_input: ids come from
 // models.

@@ -50,8 +50,9 @@ var rows = []Row{
 	{Verb: verbStop, Address: []string{"owner", "host", "cell", "call"}, New: of[schemas.Stop]()},
 	{Verb: verbExecutor, Address: onExecutor, New: of[schemas.Ping](), NewReply: of[schemas.Pong]()},
 	{Verb: verbReply, Address: onCall, New: of[schemas.Answer]()},
-	{Verb: verbHook, Address: []string{"phase"}},
-	{Verb: verbDecide, Address: []string{"approval"}},
+	{Verb: verbHook, Address: []string{"phase", "hook"}, Queue: "hook-<hook>", New: of[schemas.HookEvent](), NewReply: of[schemas.Verdict]()},
+	{Verb: verbDecide, Address: []string{"executor", "approval"}, New: of[schemas.Decision](), NewReply: of[schemas.Ack]()},
+	{Verb: verbSession, Address: []string{"session"}, New: of[schemas.SessionBatch]()},
 
 	{Verb: "feed.run.opened", Address: onRun, New: of[schemas.RunOpened]()},
 	{Verb: "feed.run.closed", Address: onRun, New: of[schemas.RunClosed]()},
@@ -61,7 +62,11 @@ var rows = []Row{
 	{Verb: "feed.cell.ended", Address: onCell, New: of[schemas.CellEnded]()},
 	{Verb: "feed.call.sent", Address: onCall, New: of[schemas.CallSent]()},
 	{Verb: "feed.call.started", Address: onCall, New: of[schemas.CallStarted]()},
+	{Verb: "feed.call.progressed", Address: onCall, New: of[schemas.CallProgressed]()},
 	{Verb: "feed.call.ended", Address: onCall, New: of[schemas.CallEnded]()},
+	{Verb: "feed.approval.opened", Address: onCall, New: of[schemas.ApprovalOpened]()},
+	{Verb: "feed.approval.closed", Address: onCall, New: of[schemas.ApprovalClosed]()},
+	{Verb: "feed.approval.used", Address: onCall, New: of[schemas.GrantUsed]()},
 	{Verb: "feed.slot.taken", Address: onHost, New: of[schemas.SlotTaken]()},
 	{Verb: "feed.slot.freed", Address: onHost, New: of[schemas.SlotFreed]()},
 	{Verb: "feed.host.started", Address: onHost, New: of[schemas.HostStarted]()},
@@ -101,6 +106,14 @@ func FactSubject(fact any) (string, error) {
 		return onCellOf("feed.call.started", f.Address) + "." + clean(f.Call), nil
 	case *schemas.CallEnded:
 		return onCellOf("feed.call.ended", f.Address) + "." + clean(f.Call), nil
+	case *schemas.CallProgressed:
+		return onCellOf("feed.call.progressed", f.Address) + "." + clean(f.Call), nil
+	case *schemas.ApprovalOpened:
+		return onCellOf("feed.approval.opened", f.Address) + "." + clean(f.Call), nil
+	case *schemas.ApprovalClosed:
+		return onCellOf("feed.approval.closed", f.Address) + "." + clean(f.Call), nil
+	case *schemas.GrantUsed:
+		return onCellOf("feed.approval.used", f.Address) + "." + clean(f.Call), nil
 	case *schemas.SlotTaken:
 		return join1("feed.slot.taken", f.Host), nil
 	case *schemas.SlotFreed:

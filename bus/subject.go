@@ -26,6 +26,7 @@ const (
 	verbReply    = "reply"
 	verbHook     = "hook"
 	verbDecide   = "decide"
+	verbSession  = "session"
 	verbFeed     = "feed"
 )
 
@@ -85,11 +86,23 @@ func ReplySubject(host, cell, call string) string {
 	return Prefix + verbReply + "." + clean(host) + "." + clean(cell) + "." + clean(call)
 }
 
-// HookSubject asks the hooks of a phase.
-func HookSubject(phase string) string { return join1(verbHook, phase) }
+// HookSubject asks one hook in a phase: HookEvent → Verdict, queue group [HookQueue].
+func HookSubject(phase, hook string) string { return join2(verbHook, phase, hook) }
 
-// DecideSubject takes the decision about one pending approval.
-func DecideSubject(approval string) string { return join1(verbDecide, approval) }
+// HookQueue is the queue group of the processes that are one hook.
+func HookQueue(hook string) string { return verbHook + "-" + clean(hook) }
+
+// DecideSubject takes the decision about an approval that an executor waits for: Decision → Ack.
+func DecideSubject(executor, approval string) string { return join2(verbDecide, executor, approval) }
+
+// DecisionsFor is the pattern of all decisions for an executor.
+func DecisionsFor(executor string) string { return join1(verbDecide, executor) + ".*" }
+
+// SessionSubject keeps the transcript of one session, by its key: SessionBatch, in the sessions stream.
+func SessionSubject(key string) string { return join1(verbSession, Token(key)) }
+
+// AllSessions is the pattern of all transcripts.
+func AllSessions() string { return Prefix + verbSession + ".*" }
 
 // OnHost is the pattern of all subjects of one host and verb, such as every exec:
 // OnHost(ExecSubject, host).

@@ -41,9 +41,11 @@ func build(r *bus.Row, a []string) (string, bool) {
 	case "reply":
 		return bus.ReplySubject(a[0], a[1], a[2]), true
 	case "hook":
-		return bus.HookSubject(a[0]), true
+		return bus.HookSubject(a[0], a[1]), true
 	case "decide":
-		return bus.DecideSubject(a[0]), true
+		return bus.DecideSubject(a[0], a[1]), true
+	case "session":
+		return bus.SessionSubject(a[0]), true
 	}
 	return "", false
 }
@@ -138,8 +140,8 @@ func TestSpec_U4_EveryFactHasARow(t *testing.T) {
 			t.Errorf("%s leads to %T (%v), want %T", subject, back, err, fact)
 		}
 	}
-	if seen != 16 {
-		t.Errorf("%d rows of facts, want one for each of the 16 types", seen)
+	if seen != 20 {
+		t.Errorf("%d rows of facts, want one for each of the 20 types", seen)
 	}
 	if _, err := bus.FactSubject(&schemas.Exec{}); err == nil {
 		t.Error("an Exec passed for a fact")

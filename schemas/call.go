@@ -19,6 +19,9 @@ type Call struct {
 	TraceParent string `msgpack:"trace_parent,omitempty"`
 	// IdempotencyKey is the same for every delivery of one call to an idempotent tool.
 	IdempotencyKey string `msgpack:"idempotency_key,omitempty"`
+	// BudgetMs is what was left of the budget of the cell's current exec or wait when the call was sent, in
+	// milliseconds: a tool that can go on in the background does so before it is used up (Q5). 0 means unknown.
+	BudgetMs int64 `msgpack:"budget_ms,omitempty"`
 }
 
 // AnswerState says what an [Answer] tells.
@@ -28,6 +31,9 @@ const (
 	// AnswerAccepted: an executor holds the call; nothing has settled. Sent only for calls that
 	// take longer than a moment.
 	AnswerAccepted AnswerState = "accepted"
+	// AnswerAwaiting: the call waits for somebody's approval, and hasn't reached its tool. What follows is
+	// accepted, when it was approved, or failed (S6).
+	AnswerAwaiting AnswerState = "awaiting_approval"
 	// AnswerDone: the tool returned Value.
 	AnswerDone AnswerState = "done"
 	// AnswerFailed: the call rejects with Err.

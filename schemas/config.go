@@ -1,6 +1,9 @@
 package schemas
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Config is a whole configuration file (F1–F6). The zero value is a usable configuration that
 // says nothing. Read one with [LoadConfig]; ask it through its methods, which know defaults,
@@ -17,6 +20,50 @@ type Config struct {
 	Slots *float64 `json:"slots"`
 	// Workspace is what the core tools work on.
 	Workspace WorkspaceConfig `json:"workspace"`
+	// Hooks are asked about calls, in this order (P1).
+	Hooks     []HookConfig    `json:"hooks"`
+	Approvals ApprovalsConfig `json:"approvals"`
+	History   HistoryConfig   `json:"history"`
+}
+
+// HookConfig names one hook: a process, or a function of the program that embeds codecell, which is asked about calls.
+// A configured hook that isn't there, or doesn't answer in time, fails closed.
+type HookConfig struct {
+	// Name is the hook's own name, of letters, digits, "_" and "-".
+	Name string `json:"name"`
+	// Phase is [BeforeToolCall] or [AfterToolCall].
+	Phase string `json:"phase"`
+	// Tools are the tools that it's asked about, as in tools.allow; nil means all, and programs as well. "exec" is
+	// both the shell tool and a program.
+	Tools     []string `json:"tools"`
+	TimeoutMs *float64 `json:"timeoutMs"`
+}
+
+// Timeout is how long the hook may take: 5 s unless configured, from 10 ms to a minute.
+func (h *HookConfig) Timeout() time.Duration {
+	return time.Duration(limit(5000, 10, 60_000, h.TimeoutMs)) * time.Millisecond
+}
+
+// ApprovalsConfig says how calls are approved; tools.approve says which.
+type ApprovalsConfig struct {
+	TimeoutSeconds *float64 `json:"timeoutSeconds"`
+}
+
+// Timeout is how long an approval waits for a decision: 300 s unless configured, from 1 s to a day.
+func (a *ApprovalsConfig) Timeout() time.Duration {
+	return time.Duration(limit(300, 1, 86_400, a.TimeoutSeconds)) * time.Second
+}
+
+// RedactCredentials is a value of [HistoryConfig.Redact].
+const RedactCredentials = "credentials"
+
+// HistoryConfig says what sessions keep.
+type HistoryConfig struct {
+	// Redact is [RedactCredentials], or empty to keep programs as they were submitted (P7, P8).
+	Redact string `json:"redact"`
+	// Secrets are texts to mask wherever they stand, Patterns regular expressions (RE2) of further ones.
+	Secrets  []string `json:"secrets"`
+	Patterns []string `json:"patterns"`
 }
 
 // Contracts.
@@ -36,6 +83,8 @@ type ToolsConfig struct {
 	// Direct lists tools that the model sees and calls itself, beside exec and wait: those whose results
 	// programs can't use, such as images. They are in no catalog.
 	Direct []string `json:"direct"`
+	// Approve lists tools whose calls need somebody's approval, besides those that say so themselves.
+	Approve []string `json:"approve"`
 	// DisableTools: no tools at all.
 	DisableTools bool `json:"disableTools"`
 	// Owners are the senders who may use owner-only tools. Global only.

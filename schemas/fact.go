@@ -82,6 +82,18 @@ type CallEnded struct {
 	DurationUs int64    `msgpack:"duration_us" json:"durationUs"`
 }
 
+// CallProgressed is what a running tool says of itself, now and then: feed.call.progressed.<host>.<cell>.<call>
+type CallProgressed struct {
+	At      int64   `msgpack:"at" json:"at"`
+	Address Address `msgpack:"address" json:"address"`
+	Call    string  `msgpack:"call" json:"call"`
+	// Done of Total, in the tool's own unit; a Total of 0 is unknown.
+	Done  float64 `msgpack:"done" json:"done"`
+	Total float64 `msgpack:"total,omitempty" json:"total,omitempty"`
+	// Message is the tool's own text, untrusted and cut.
+	Message string `msgpack:"message,omitempty" json:"message,omitempty"`
+}
+
 // SlotTaken says that a cell holds a slot: feed.slot.taken.<host>
 type SlotTaken struct {
 	At   int64  `msgpack:"at" json:"at"`

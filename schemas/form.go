@@ -200,6 +200,13 @@ func number[N ~int | ~int64](f *form, name string, n *N) {
 	}
 }
 
+// maybeNumber is a number that is left out when it is 0.
+func maybeNumber[N ~int | ~int64](f *form, name string, n *N) {
+	if f.reading || *n != 0 {
+		number(f, name, n)
+	}
+}
+
 // length reads the head of a text or of bytes.
 func (f *form) length() int {
 	c, b := f.b[f.at], f.b[f.at+1:]

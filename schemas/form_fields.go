@@ -27,6 +27,7 @@ func (c *Call) fields(f *form) {
 	textField(f, "parent_id", &c.ParentID)
 	maybeText(f, "trace_parent", &c.TraceParent)
 	maybeText(f, "idempotency_key", &c.IdempotencyKey)
+	maybeNumber(f, "budget_ms", &c.BudgetMs)
 }
 
 func (a *Answer) fields(f *form) {
@@ -55,6 +56,7 @@ func (e *Exec) fields(f *form) {
 	textField(f, "call_id", &e.CallID)
 	f.json("input", &e.Input)
 	maybeText(f, "trace_parent", &e.TraceParent)
+	maybeText(f, "recovers", &e.Recovers)
 }
 
 func (c *CallSent) fields(f *form) {

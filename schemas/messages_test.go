@@ -15,11 +15,14 @@ import (
 var (
 	anIdentity = schemas.Identity{Agent: "default", SessionID: "s-1", SessionKey: "main", Run: "turn-7", Sender: "ada", Channel: "cli", Sandbox: "box"}
 	anAddress  = schemas.Address{Host: "h1", Run: "r1", Cell: "c1"}
-	anError    = &schemas.Error{Code: schemas.InvalidInput, Message: "title: give a short title", Field: "title"}
-	aTool      = schemas.Tool{
+	aGrant     = &schemas.Grant{Scope: schemas.GrantCell, Calls: 10, Used: 1, Match: schemas.JSON(`{"type":"object"}`), Expires: 1767225600000000000,
+		Source: schemas.SourceNative, Owner: "core", Tool: "write", Approval: "e1-a1", By: "ada"}
+	aFailure = &schemas.CallError{Code: schemas.CallToolError, Name: "TypeError", Message: "no", Location: "tool", Effect: schemas.Failed}
+	anError  = &schemas.Error{Code: schemas.InvalidInput, Message: "title: give a short title", Field: "title"}
+	aTool    = schemas.Tool{
 		Source: schemas.SourceMCP, Tier: schemas.TierMCP, Owner: "fs", Name: "read_file", Label: "Read", Description: "Reads a file.",
 		Parameters: schemas.JSON(`{"type":"object"}`), Output: schemas.JSON(`{"type":"string"}`),
-		ReplaySafe: true, Idempotent: true, DirectOnly: true, OwnerOnly: true, Sequential: true,
+		ReplaySafe: true, Idempotent: true, DirectOnly: true, OwnerOnly: true, Sequential: true, Approval: true, Awaitable: true,
 	}
 	aSurface = schemas.Surface{Tools: []schemas.SurfaceTool{{
 		Direct: true, Name: "exec", Title: "Run", Description: "Runs a program.",
@@ -35,11 +38,27 @@ var (
 // messages holds one full value of every type that travels, and so one row of every golden file.
 var messages = []any{
 	schemas.Ack{Err: anError},
+	schemas.Approval{ID: "e1-a1", Executor: "e1", State: schemas.ApprovalApproved, Tool: "write", Source: schemas.SourceNative, Owner: "core",
+		Input: schemas.JSON(`{"path":"a"}`), Call: "1", ParentID: "toolu_1", Address: anAddress, Identity: anIdentity, Reason: "tools.approve includes it",
+		Opened: 1767225600000000000, Deadline: 1767225900000000000, DecidedAt: 1767225660000000000, By: "ada", Note: "fine", Grant: aGrant},
+	schemas.ApprovalClosed{At: 1767225600000000000, Address: anAddress, Call: "1", Approval: "e1-a1", State: schemas.ApprovalDenied, By: "ada",
+		Granted: 10, Scope: schemas.GrantCell},
+	schemas.ApprovalOpened{At: 1767225600000000000, Address: anAddress, Call: "1", Approval: "e1-a1", Source: schemas.SourceNative, Owner: "core", Tool: "write",
+		Deadline: 1767225900000000000},
+	schemas.Decision{Approval: "e1-a1", Approve: true, By: "ada", Note: "fine", Grant: aGrant},
+	schemas.GrantUsed{At: 1767225600000000000, Address: anAddress, Call: "2", Approval: "e1-a1", Tool: "write", Scope: schemas.GrantCell, Left: 9},
+	schemas.Grants{Grants: []schemas.Grant{*aGrant}},
+	schemas.HookEvent{Phase: schemas.AfterToolCall, Hook: "audit", Tool: "exec", ToolKind: schemas.ToolKindExec, ToolInputKind: schemas.ToolInputJavaScript,
+		Source: schemas.SourceNative, Owner: "core", Call: "1", ParentID: "toolu_1", Address: anAddress, Identity: anIdentity,
+		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Input: schemas.JSON(`{"path":"a"}`), Value: schemas.JSON(`1`), Err: aFailure, DurationUs: 12},
+	schemas.SessionBatch{Key: "main", Entries: []schemas.JSON{schemas.JSON(`{"id":"e2","parent":"e1","at":1767225600000000000,"kind":"wait","wait":{"callId":"toolu_2","cell":"c1"}}`)}},
+	schemas.Verdict{Block: true, Ask: true, Reason: "no", Input: schemas.JSON(`{"path":"b"}`)},
 	schemas.Answer{ID: "1", Executor: "e1", State: schemas.AnswerFailed, Value: schemas.JSON(`{"n":12345678901234567890}`), Untrusted: true,
 		Err: &schemas.CallError{Code: schemas.CallToolError, Name: "TypeError", Message: "no", Location: "tool", Effect: schemas.Failed}},
 	schemas.Call{ID: "1", Address: anAddress, Source: schemas.SourceMCP, Owner: "fs", Tool: "read", Args: schemas.JSON(`{"path":"a"}`), Identity: anIdentity,
-		ParentID: "toolu_1", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", IdempotencyKey: "k"},
+		ParentID: "toolu_1", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", IdempotencyKey: "k", BudgetMs: 9000},
 	schemas.CallEnded{At: 1767225600000000000, Address: anAddress, Call: "1", Outcome: schemas.Done, Code: schemas.CallToolError, DurationUs: 1500},
+	schemas.CallProgressed{At: 1767225600000000000, Address: anAddress, Call: "1", Done: 1, Total: 2, Message: "half"},
 	schemas.CallSent{At: 1767225600000000000, Address: anAddress, Call: "1", Source: schemas.SourceNative, Owner: "core", Tool: "read"},
 	schemas.CallStarted{At: 1767225600000000000, Address: anAddress, Call: "1", Executor: "e1"},
 	schemas.Cancel{Identity: anIdentity, Operator: true, Reason: "asked"},
@@ -53,7 +72,7 @@ var messages = []any{
 	schemas.Direct{CallID: "toolu_1", Name: "screenshot", Args: schemas.JSON(`{"page":1}`), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 	schemas.Directed{Source: schemas.SourceMCP, Value: schemas.JSON(`{"content":[]}`),
 		Call: &schemas.CallError{Code: schemas.CallToolError, Name: "TypeError", Message: "no", Location: "tool", Effect: schemas.Failed}, Err: anError},
-	schemas.Exec{CallID: "toolu_1", Input: schemas.JSON(`{"title":"t","code":"return 1"}`), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+	schemas.Exec{CallID: "toolu_1", Input: schemas.JSON(`{"title":"t","code":"return 1"}`), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Recovers: "toolu_0"},
 	schemas.ExecutorJoined{At: 1767225600000000000, Executor: "e1", Owner: "fs", Tools: 4},
 	schemas.ExecutorLeft{At: 1767225600000000000, Executor: "e1", Owner: "fs", Reason: "drained"},
 	schemas.ExecutorTrouble{At: 1767225600000000000, Executor: "e1", Owner: "fs", Problem: "not found"},
@@ -63,7 +82,7 @@ var messages = []any{
 		Cells:        []schemas.CellStatus{{Address: anAddress, Title: "t", State: "parked", Pending: 1, Slot: true, AgeMs: 12}},
 		FactsDropped: 3, Problems: []string{"disk full"}},
 	schemas.HostStopped{At: 1767225600000000000, Host: "h1", Reason: "signal", Dropped: 1},
-	schemas.Open{Identity: anIdentity, Ephemeral: true},
+	schemas.Open{Identity: anIdentity, Ephemeral: true, Bind: true, DryRun: true},
 	schemas.Opened{Host: "h1", Run: "r1", Surface: aSurface, Err: anError},
 	schemas.Ping{Calls: []string{"c1.1"}},
 	schemas.Pong{Executor: "e1", Gone: []string{"c1.1"}},
@@ -72,7 +91,8 @@ var messages = []any{
 	schemas.Result{Status: schemas.StatusCompleted, Value: schemas.JSON(`{"a":1.10}`), Warnings: []string{"w"}, RunID: "c1", Reason: schemas.ReasonPendingTools,
 		Pending: []schemas.PendingCall{{ID: "1", Kind: "call", Tool: "read", State: "sent"}}, Error: "Error: no", Code: schemas.InternalError,
 		Output:     []schemas.OutputItem{{Type: "text", Text: "hi"}, {Type: "json", Value: schemas.JSON(`[1]`)}},
-		ReplaySafe: true, Telemetry: aCounted, Untrusted: true},
+		ReplaySafe: true, Telemetry: aCounted, Untrusted: true,
+		DryRun: &schemas.DryRun{Calls: []schemas.DryCall{{ID: "1", Tool: "write", Args: schemas.JSON(`{"path":"a"}`), Placeholder: true}}}},
 	schemas.RunClosed{At: 1767225600000000000, Host: "h1", Run: "r1", Reason: "closed"},
 	schemas.RunOpened{At: 1767225600000000000, Host: "h1", Run: "r1", Identity: anIdentity, Tools: 3},
 	schemas.Search{Query: "read file", Limit: 8},
@@ -89,6 +109,7 @@ func nameOf(m any) string { return reflect.TypeOf(m).Name() }
 var parts = map[string]bool{
 	"Address": true, "CallError": true, "CallOutcome": true, "CatalogEntry": true, "CellStatus": true, "Error": true, "Identity": true, "OutputItem": true,
 	"PendingCall": true, "ServerInfo": true, "SlotCount": true, "SourceCounts": true, "Surface": true, "SurfaceTool": true, "Telemetry": true, "Tool": true,
+	"DryCall": true, "DryRun": true, "Grant": true,
 }
 
 // TestEveryMessageIsInTheTable reads the package's source: a struct with msgpack tags that is

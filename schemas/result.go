@@ -37,6 +37,23 @@ type Result struct {
 	Telemetry  Telemetry    `msgpack:"telemetry"`
 	// Untrusted: data of an MCP server or of a client took part; the model-facing text is wrapped (O5).
 	Untrusted bool `msgpack:"untrusted,omitempty"`
+	// DryRun lists the calls of a dry run, in order of issue; nil for a real one.
+	DryRun *DryRun `msgpack:"dry_run,omitempty"`
+}
+
+// DryRun is what a program of a dry run called, or would have.
+type DryRun struct {
+	Calls []DryCall `msgpack:"calls" json:"calls"`
+}
+
+// DryCall is one of its calls.
+type DryCall struct {
+	ID string `msgpack:"id" json:"id"`
+	// Tool is the callable name.
+	Tool string `msgpack:"tool" json:"tool"`
+	Args JSON   `msgpack:"args" json:"args"`
+	// Placeholder: the tool was not called; the program got a placeholder of the shape that it declares.
+	Placeholder bool `msgpack:"placeholder,omitempty" json:"placeholder,omitempty"`
 }
 
 // PendingCall is one unsettled request of a parked cell (W4).

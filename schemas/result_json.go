@@ -39,6 +39,9 @@ func (r Result) JSON() (JSON, error) {
 	if r.ReplaySafe {
 		w.marshal("replaySafe", true)
 	}
+	if r.DryRun != nil {
+		w.marshal("dryRun", r.DryRun)
+	}
 	t := r.Telemetry
 	if t.VisibleTools == nil {
 		t.VisibleTools = []string{}
@@ -65,13 +68,14 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 		Output     []OutputItem  `json:"output"`
 		ReplaySafe bool          `json:"replaySafe"`
 		Telemetry  Telemetry     `json:"telemetry"`
+		DryRun     *DryRun       `json:"dryRun"`
 	}
 	if err := json.Unmarshal(b, &in); err != nil {
 		return err
 	}
 	*r = Result{
 		Status: in.Status, Value: in.Value, Warnings: in.Warnings, RunID: in.RunID, Reason: in.Reason, Pending: in.Pending,
-		Error: in.Error, Code: in.Code, Output: in.Output, ReplaySafe: in.ReplaySafe, Telemetry: in.Telemetry,
+		Error: in.Error, Code: in.Code, Output: in.Output, ReplaySafe: in.ReplaySafe, Telemetry: in.Telemetry, DryRun: in.DryRun,
 	}
 	return nil
 }

@@ -6,6 +6,10 @@ type Open struct {
 	Identity Identity `msgpack:"identity"`
 	// Ephemeral: the run ends by itself when its last cell has ended and no call is open.
 	Ephemeral bool `msgpack:"ephemeral,omitempty"`
+	// Bind records the run in the transcript of its identity's session, and gives its programs store and load (T1).
+	Bind bool `msgpack:"bind,omitempty"`
+	// DryRun: only replay-safe tools are really called; every other call is answered by a placeholder.
+	DryRun bool `msgpack:"dry_run,omitempty"`
 }
 
 // Opened answers [Open].
@@ -45,6 +49,8 @@ type Exec struct {
 	Input JSON `msgpack:"input"`
 	// TraceParent is the caller's W3C trace context, handed on to every nested call (P2).
 	TraceParent string `msgpack:"trace_parent,omitempty"`
+	// Recovers is the call id of an interrupted exec that this one runs again (R2).
+	Recovers string `msgpack:"recovers,omitempty"`
 }
 
 // Direct calls a direct-only tool for the model: one whose result can't cross the JSON bridge of a

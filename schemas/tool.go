@@ -47,6 +47,11 @@ type Tool struct {
 	OwnerOnly bool `msgpack:"owner_only,omitempty" json:"ownerOnly,omitempty"`
 	// Sequential: runs alone within its catalog (P4).
 	Sequential bool `msgpack:"sequential,omitempty" json:"sequential,omitempty"`
+	// Approval: every call needs somebody's approval (P3).
+	Approval bool `msgpack:"approval,omitempty" json:"approval,omitempty"`
+	// Awaitable: called with awaitResults: true (and not background: true) it makes its cell a required one, which
+	// stays until the call has its result (Q4). Ignored for MCP.
+	Awaitable bool `msgpack:"awaitable,omitempty" json:"awaitable,omitempty"`
 }
 
 // ID is the host-only id of the tool, "<source>:<owner>:<tool>" (C2). It never reaches a

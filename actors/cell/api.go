@@ -80,14 +80,27 @@ type Port interface {
 	Cancel(call string)
 	// Tool is the callable name of a ref, or "" for an unknown one.
 	Tool(ref int) string
-	// Local answers a request that needs no tool: "search", "describe". It runs on the leg goroutine,
-	// within the program's time, and counts in the telemetry.
-	Local(kind string, payload schemas.JSON) Local
+	// Local answers a request that needs no tool: "search", "describe", "store", "load", "results". It runs on
+	// the leg goroutine, within the program's time, and counts in the telemetry. tainted says that data of an
+	// MCP server or a client has reached the program by then (O5).
+	Local(kind string, payload schemas.JSON, tainted bool) Local
 	// Sync answers an immediate look-up of the guest with {"ok":…} or {"error":{…}}. It says whether
 	// the answer holds text of an MCP server or a client (O5).
 	Sync(method string, payload []byte) (answer []byte, untrusted bool)
 	// Telemetry is the run's part of a result's telemetry (E4). The cell adds its calls.
 	Telemetry() schemas.Telemetry
+	// Keep saves an oversized final object or array for later programs of the run, and gives the reference to it
+	// as JSON (O3). Its error says why it can't be kept.
+	Keep(value schemas.JSON, tainted bool) (reference schemas.JSON, err error)
+	// Unsaved tells whether the program has stored something that Commit would keep. It doesn't block.
+	Unsaved() bool
+	// Commit keeps what the program has stored, and calls done once, from any goroutine, within a bounded time:
+	// with why it could not be kept, or "" (T2).
+	Commit(tainted bool, done func(warning string))
+	// Settled tells how a call that was sent has ended (P6), before the program sees it.
+	Settled(Settled)
+	// DryRun lists the calls so far if the run is a dry one, and is nil otherwise.
+	DryRun() *schemas.DryRun
 	// Fact publishes one of schemas.CellStarted, CellParked, CellResumed, CellEnded or CallEnded.
 	// The run itself tells CallSent, in Dispatch.
 	Fact(fact any)
@@ -101,6 +114,19 @@ type Call struct {
 	Ref int
 	// Args are the arguments as the guest gave them.
 	Args schemas.JSON
+	// Budget is what is left of the budget of the cell's current exec or wait (Q5).
+	Budget time.Duration
+}
+
+// Settled is how one call ended.
+type Settled struct {
+	ID      string
+	Outcome schemas.Outcome
+	Value   schemas.JSON
+	Err     *schemas.CallError
+	// Untrusted: the value is an MCP server's or a client's.
+	Untrusted bool
+	Duration  time.Duration
 }
 
 // Local is the answer to a local request.

@@ -24,7 +24,7 @@ var intake = map[string]func(payload []byte) (Request, bool){
 func (g *guest) sort(end *LegDone, r wasm.Request) {
 	take, ok := intake[r.Kind]
 	if !ok {
-		a := g.port.Local(r.Kind, r.Payload)
+		a := g.port.Local(r.Kind, r.Payload, g.untrusted)
 		end.Untrusted = end.Untrusted || a.Untrusted
 		end.Local = append(end.Local, Settlement{ID: r.ID, Value: a.Value, Err: a.Err})
 		return

@@ -2,6 +2,7 @@ package cell
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -81,7 +82,7 @@ func (p *probe) Tool(ref int) string {
 	return testTools[ref]
 }
 
-func (p *probe) Local(kind string, payload schemas.JSON) Local {
+func (p *probe) Local(kind string, payload schemas.JSON, _ bool) Local {
 	if strings.Contains(string(payload), "panic") {
 		panic("a look-up panics")
 	}
@@ -94,6 +95,18 @@ func (p *probe) Local(kind string, payload schemas.JSON) Local {
 func (p *probe) Sync(method string, payload []byte) ([]byte, bool) {
 	return []byte(`{"ok":{"files":[]}}`), method == "api.list"
 }
+
+func (p *probe) Keep(schemas.JSON, bool) (schemas.JSON, error) {
+	return nil, errors.New("nothing is kept here")
+}
+
+func (p *probe) Unsaved() bool { return false }
+
+func (p *probe) Commit(_ bool, done func(warning string)) { done("") }
+
+func (p *probe) Settled(Settled) {}
+
+func (p *probe) DryRun() *schemas.DryRun { return nil }
 
 func (p *probe) Telemetry() schemas.Telemetry { return p.telemetry }
 

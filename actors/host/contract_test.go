@@ -138,7 +138,7 @@ func TestSpec_B4_RandomBytesOnEverySubject(t *testing.T) {
 		bus.CloseSubject(host, run.ID), bus.DescribeSubject(host, run.ID), bus.SearchSubject(host, run.ID), bus.HostsSubject(),
 		bus.StatusSubject(host), bus.ToolSubject(schemas.SourceNative, "lab", "echo"),
 		bus.StopSubject("lab", host, first.RunID, "1"), bus.ReplySubject(host, first.RunID, "1"), bus.ReplySubject(host, "x", "y"),
-		bus.HookSubject("before"), bus.DecideSubject("x"), bus.ExecSubject(host, "none"), bus.WaitSubject(host, "none"),
+		bus.HookSubject("before", "x"), bus.DecideSubject("x", "y"), bus.SessionSubject("a"), bus.ExecSubject(host, "none"), bus.WaitSubject(host, "none"),
 	)
 	if last := wait(t, n, "a", "w", first.RunID); last.Status != schemas.StatusCompleted {
 		t.Errorf("the parked cell was harmed: %+v", last)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -68,6 +69,11 @@ func (e *env) Withdraw(cell schemas.Address, call string) {
 	if err != nil {
 		e.h.log.Warn("a stop could not be sent; the tool may run to its end", "tool", fl.tool, "error", err)
 	}
+}
+
+// Session gives a session by its key.
+func (e *env) Session(string) (run.Session, error) {
+	return nil, errors.New("this host keeps no sessions")
 }
 
 // Fact publishes a fact.

@@ -30,6 +30,8 @@ type Spec struct {
 	Identity schemas.Identity
 	// Ephemeral: the run ends by itself after its last cell.
 	Ephemeral bool
+	// Bind records the run in its identity's session, DryRun calls only what is replay-safe; see [schemas.Open].
+	Bind, DryRun bool
 	// Env is what the run needs of its host.
 	Env Env
 	// Cells is what all cells of the host share.
@@ -39,7 +41,7 @@ type Spec struct {
 }
 
 // Env is what a run needs of its host. Its methods are called from many goroutines. Only
-// Admit may block.
+// Admit and Session may block.
 type Env interface {
 	// Admit gives what a new cell of this identity may see, as it is now.
 	Admit(schemas.Identity) (*Admission, error)
@@ -50,6 +52,8 @@ type Env interface {
 	Send(call *schemas.Call, to *actor.PID) *schemas.CallError
 	// Withdraw tells the executors that nobody waits for a call any more.
 	Withdraw(cell schemas.Address, call string)
+	// Session gives the session with this key, after its transcript was read; it may block.
+	Session(key string) (Session, error)
 	// Fact publishes a fact.
 	Fact(any)
 	// CellSpawned and CellGone keep the routing table of cells.

@@ -78,7 +78,7 @@ func (p *port) Tool(ref int) string {
 }
 
 // Local answers searches and descriptions from the admitted catalog.
-func (p *port) Local(kind string, payload schemas.JSON) cell.Local {
+func (p *port) Local(kind string, payload schemas.JSON, tainted bool) cell.Local {
 	switch kind {
 	case "search":
 		p.counters.search.Add(1)
@@ -135,6 +135,23 @@ func refuse(name, message string) cell.Local {
 func (p *port) Sync(method string, payload []byte) (answer []byte, untrusted bool) {
 	return p.admission.Catalog.SyncTrust(method, payload)
 }
+
+// Keep saves an oversized final value (O3).
+func (p *port) Keep(schemas.JSON, bool) (schemas.JSON, error) {
+	return nil, errors.New("saved results are not available")
+}
+
+// Unsaved tells whether there is something to commit.
+func (p *port) Unsaved() bool { return false }
+
+// Commit keeps what the program has stored.
+func (p *port) Commit(_ bool, done func(warning string)) { done("") }
+
+// Settled tells how a call has ended.
+func (p *port) Settled(cell.Settled) {}
+
+// DryRun lists the calls of a dry run.
+func (p *port) DryRun() *schemas.DryRun { return nil }
 
 // Telemetry gives the run's part of a result's telemetry.
 func (p *port) Telemetry() schemas.Telemetry {

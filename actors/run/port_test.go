@@ -19,12 +19,12 @@ func TestSpec_E2_RefusedLookUpsSayWhyInASentence(t *testing.T) {
 		{"describe", `{}`, "TypeError", "describe wants a tool handle"},
 		{"steal", `{}`, "Error", "unknown request steal"},
 	} {
-		got := p.Local(c.kind, schemas.JSON(c.payload))
+		got := p.Local(c.kind, schemas.JSON(c.payload), false)
 		if got.Err == nil || got.Err.Name != c.name || got.Err.Message != c.message || got.Err.Code != schemas.CallInvalidInput {
 			t.Errorf("%s %s: %+v", c.kind, c.payload, got.Err)
 		}
 	}
-	if got := p.Local("search", schemas.JSON(`{"query":"read"}`)); got.Err != nil {
+	if got := p.Local("search", schemas.JSON(`{"query":"read"}`), false); got.Err != nil {
 		t.Error(got.Err)
 	}
 }

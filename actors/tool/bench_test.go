@@ -61,7 +61,7 @@ func BenchmarkPipeline(b *testing.B) {
 	for b.Loop() {
 		if _, err := p.run(b.Context(), call, made["add"], func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
 			return set.Call(ctx, call, nil)
-		}, quiet); err != nil {
+		}, nil, quiet); err != nil {
 			b.Fatal(err)
 		}
 	}

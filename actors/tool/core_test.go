@@ -62,7 +62,7 @@ func use(t testing.TB, p *coreTools, tool string, args any) (page, error) {
 	var pipe Pipeline
 	value, fail := pipe.run(ctx, callOf(tool, "1", string(text)), p.made[tool], func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
 		return p.Call(ctx, call, nil)
-	}, quiet)
+	}, nil, quiet)
 	if fail != nil {
 		return page{}, fail
 	}

@@ -72,7 +72,7 @@ func through(t testing.TB, s *Server, tool, args string) (schemas.JSON, *schemas
 	var pipe Pipeline
 	return pipe.run(soon(t), callOf(tool, "1", args), c, func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
 		return s.Call(ctx, call, nil)
-	}, quiet)
+	}, nil, quiet)
 }
 
 func TestSpec_M2_NativeResults(t *testing.T) {

@@ -11,23 +11,31 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// Before is a before_tool_call hook. It may refuse the call with an error, whose text the
-// guest sees, or rewrite the arguments; empty arguments mean unchanged. Rewritten arguments
-// are validated again. A hook that panics refuses.
+// Before is a before_tool_call hook. It may refuse the call with an error, whose text the guest sees. A hook that
+// panics refuses.
 type Before interface {
-	Before(ctx context.Context, call *schemas.Call, tool *schemas.Tool) (args schemas.JSON, err error)
+	Before(ctx context.Context, call *schemas.Call, tool *schemas.Tool) (Ruling, error)
 }
 
-// Approver decides calls that need somebody's approval. It returns nil at once for a call
-// that needs none, blocks while somebody decides, and says in its error whether the call
-// was denied or nobody answered in time (P3).
+// Ruling is what a hook makes of a call that it doesn't refuse. The zero Ruling lets it pass as it is.
+type Ruling struct {
+	// Args replace the arguments, if they aren't empty. They are validated again.
+	Args schemas.JSON
+	// Ask demands an approval, for this reason.
+	Ask string
+}
+
+// Approver decides calls that need somebody's approval. It returns nil at once for a call that needs none, blocks
+// while somebody decides, and says in its error whether the call was denied or nobody answered in time (P3). asked is
+// why hooks demand an approval, or empty. Before it blocks it calls awaiting, which doesn't block.
 type Approver interface {
-	Approve(ctx context.Context, call *schemas.Call, tool *schemas.Tool) error
+	Approve(ctx context.Context, call *schemas.Call, tool *schemas.Tool, asked string, awaiting func(approval string)) error
 }
 
-// After is an after_tool_call hook: it sees how a dispatched call ended and changes nothing.
+// After is an after_tool_call hook: it sees how a dispatched call ended. Its error withholds what the tool returned;
+// what the tool did stays done.
 type After interface {
-	After(ctx context.Context, record *Record)
+	After(ctx context.Context, record *Record) error
 }
 
 // Recorder keeps what happened, calls that were refused included. It must not block.
@@ -66,11 +74,14 @@ type Pipeline struct {
 type dispatcher func(ctx context.Context, call *schemas.Call) (schemas.JSON, error)
 
 // run takes one call through all stages. The call is not changed: a rewritten input goes on
-// in a copy. Between the stages an ended context stops the call before it reaches its tool.
-func (p *Pipeline) run(ctx context.Context, call *schemas.Call, c *contract, dispatch dispatcher, log *slog.Logger) (schemas.JSON, *schemas.CallError) {
+// in a copy. Between the stages an ended context stops the call before it reaches its tool. awaiting is told when the
+// call waits for a person.
+func (p *Pipeline) run(
+	ctx context.Context, call *schemas.Call, c *contract, dispatch dispatcher, awaiting func(approval string), log *slog.Logger,
+) (schemas.JSON, *schemas.CallError) {
 	rec := &Record{Call: call, Tool: &c.tool, Args: call.Args}
 	begun := time.Now()
-	rec.Err = p.admit(ctx, rec, c, log)
+	rec.Err = p.admit(ctx, rec, c, awaiting, log)
 	if rec.Err == nil && ctx.Err() != nil {
 		rec.Err = refused(schemas.CallToolError, atTool, "%s was cancelled before it started", c.tool.Name)
 	}
@@ -80,7 +91,12 @@ func (p *Pipeline) run(ctx context.Context, call *schemas.Call, c *contract, dis
 	rec.Duration = time.Since(begun)
 	if rec.Dispatched {
 		for _, hook := range p.After {
-			_ = guard("after hook", log, func() error { hook.After(ctx, rec); return nil })
+			if err := guard("after hook", log, func() error { return hook.After(ctx, rec) }); err != nil && rec.Err == nil {
+				rec.Value, rec.Err = nil, &schemas.CallError{
+					Code: schemas.CallToolError, Location: atHook, Effect: schemas.Done,
+					Message: c.tool.Name + " ran, and what it returned is withheld by a hook: " + clip(err.Error(), maxMessageBytes),
+				}
+			}
 		}
 	}
 	if p.Recorder != nil {
@@ -90,7 +106,7 @@ func (p *Pipeline) run(ctx context.Context, call *schemas.Call, c *contract, dis
 }
 
 // admit takes a call up to the point where its tool may run.
-func (p *Pipeline) admit(ctx context.Context, rec *Record, c *contract, log *slog.Logger) *schemas.CallError {
+func (p *Pipeline) admit(ctx context.Context, rec *Record, c *contract, awaiting func(string), log *slog.Logger) *schemas.CallError {
 	if c.broken != nil {
 		return c.broken
 	}
@@ -105,27 +121,35 @@ func (p *Pipeline) admit(ctx context.Context, rec *Record, c *contract, log *slo
 			return refused(schemas.CallInvalidInput, atPolicy, "%s is blocked by policy: %s", name, clip(err.Error(), maxMessageBytes))
 		}
 	}
+	asked := ""
 	for _, hook := range p.Before {
-		var args schemas.JSON
+		var ruling Ruling
 		if err := guard("before hook", log, func() (err error) {
-			args, err = hook.Before(ctx, rec.with(), rec.Tool)
+			ruling, err = hook.Before(ctx, rec.with(), rec.Tool)
 			return err
 		}); err != nil {
 			return refused(schemas.CallInvalidInput, atHook, "%s is blocked by a hook: %s", name, clip(err.Error(), maxMessageBytes))
 		}
-		if len(args) == 0 || bytes.Equal(args, rec.Args) {
+		if asked == "" {
+			asked = ruling.Ask
+		}
+		if len(ruling.Args) == 0 || bytes.Equal(ruling.Args, rec.Args) {
 			continue
 		}
-		if args, bad = c.checkInput(args); bad != nil {
+		if args, bad = c.checkInput(ruling.Args); bad != nil {
 			bad.Location, bad.Message = atHook, "a hook's rewrite of the arguments is invalid: "+bad.Message
 			return bad
 		}
 		rec.Args = args
 	}
-	if p.Approval != nil {
-		if err := guard("approval", log, func() error { return p.Approval.Approve(ctx, rec.with(), rec.Tool) }); err != nil {
-			return refused(schemas.CallInvalidInput, atApproval, "%s: %s", name, clip(err.Error(), maxMessageBytes))
+	if p.Approval == nil {
+		if asked != "" || rec.Tool.Approval {
+			return refused(schemas.CallInvalidInput, atApproval, "%s needs an approval, and its executor has no way to ask for one", name)
 		}
+		return nil
+	}
+	if err := guard("approval", log, func() error { return p.Approval.Approve(ctx, rec.with(), rec.Tool, asked, awaiting) }); err != nil {
+		return refused(schemas.CallInvalidInput, atApproval, "%s: %s", name, clip(err.Error(), maxMessageBytes))
 	}
 	return nil
 }

@@ -26,15 +26,15 @@ func (s *stages) note(stage string, args schemas.JSON) error {
 	return s.say[stage]
 }
 
-func (s *stages) Before(_ context.Context, call *schemas.Call, _ *schemas.Tool) (schemas.JSON, error) {
-	return s.rewrite, s.note("before", call.Args)
+func (s *stages) Before(_ context.Context, call *schemas.Call, _ *schemas.Tool) (Ruling, error) {
+	return Ruling{Args: s.rewrite}, s.note("before", call.Args)
 }
 
-func (s *stages) Approve(_ context.Context, call *schemas.Call, _ *schemas.Tool) error {
+func (s *stages) Approve(_ context.Context, call *schemas.Call, _ *schemas.Tool, _ string, _ func(string)) error {
 	return s.note("approve", call.Args)
 }
 
-func (s *stages) After(_ context.Context, r *Record) { _ = s.note("after", r.Value) }
+func (s *stages) After(_ context.Context, r *Record) error { _ = s.note("after", r.Value); return nil }
 
 func (s *stages) Record(r *Record) {
 	_ = s.note(fmt.Sprintf("record dispatched=%v", r.Dispatched), r.Args)
@@ -58,7 +58,7 @@ func (s *stages) run(ctx context.Context, args, result string, fail error) (sche
 	call := callOf("t", "1", args)
 	return s.pipeline().run(ctx, call, newContract(strictTool), func(_ context.Context, call *schemas.Call) (schemas.JSON, error) {
 		return schemas.JSON(result), errors.Join(s.note("tool", call.Args), fail)
-	}, quiet)
+	}, nil, quiet)
 }
 
 func (s *stages) went() string { return strings.Join(s.log, " | ") }
@@ -156,7 +156,7 @@ func TestSpec_P5_AnInvalidSchemaStopsTheCall(t *testing.T) {
 		{Name: "t", Output: schemas.JSON(`{"type":7}`)}, {Name: "t", Parameters: schemas.JSON(`{"$ref":"http://example.com/x"}`)}, {Name: "t", Parameters: schemas.JSON(`{`)},
 	} {
 		var s stages
-		_, fail := s.pipeline().run(context.Background(), callOf("t", "1", "{}"), newContract(tool), nil, quiet)
+		_, fail := s.pipeline().run(context.Background(), callOf("t", "1", "{}"), newContract(tool), nil, nil, quiet)
 		if fail == nil || fail.Code != schemas.CallInvalidContract || fail.Effect != schemas.NotStarted {
 			t.Errorf("%+v", fail)
 		}
@@ -172,7 +172,7 @@ func TestSpec_P1_Case74_AnAbortBetweenTheStagesStopsTheCall(t *testing.T) {
 	_, fail := p.run(ctx, callOf("t", "1", `{"n":1}`), newContract(strictTool), func(context.Context, *schemas.Call) (schemas.JSON, error) {
 		t.Error("the tool ran")
 		return nil, nil
-	}, quiet)
+	}, nil, quiet)
 	if fail == nil || fail.Effect != schemas.NotStarted {
 		t.Errorf("%+v", fail)
 	}
@@ -180,7 +180,9 @@ func TestSpec_P1_Case74_AnAbortBetweenTheStagesStopsTheCall(t *testing.T) {
 
 type approverFunc func() error
 
-func (f approverFunc) Approve(context.Context, *schemas.Call, *schemas.Tool) error { return f() }
+func (f approverFunc) Approve(context.Context, *schemas.Call, *schemas.Tool, string, func(string)) error {
+	return f()
+}
 
 func TestSpec_E3_ToolErrors(t *testing.T) {
 	for _, c := range []struct {

@@ -78,7 +78,7 @@ func (e *Executor) run(h *held) {
 	}
 	value, fail := e.pipeline.run(h.ctx, h.call, h.target, func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
 		return h.owner.provider.Call(ctx, call, progress)
-	}, e.log)
+	}, func(string) { e.awaiting(h) }, e.log)
 	h.cancel()
 	h.ack.cancel()
 	var answer *schemas.Answer
@@ -86,6 +86,13 @@ func (e *Executor) run(h *held) {
 		answer = e.answer(h, value, fail)
 	}
 	e.desk.done(h, answer)
+}
+
+// awaiting tells that a call waits for a person (S6).
+func (e *Executor) awaiting(h *held) {
+	if h.ctx.Err() == nil {
+		_ = e.conn.Publish(h.reply, "", &schemas.Answer{ID: h.call.ID, Executor: e.id, State: schemas.AnswerAwaiting})
+	}
 }
 
 // answer publishes the end of a call.
