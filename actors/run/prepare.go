@@ -13,12 +13,18 @@ type prepared struct {
 	input     schemas.ExecInput
 	admission *Admission
 	err       *schemas.Error
+	// session is that of a bound run, unless sessionErr says why there is none.
+	session    Session
+	sessionErr error
 }
 
 // prepare does what must happen before a guest starts: the input is validated, the program is
 // searched for module access, the catalog is admitted. It runs outside the actor.
 func prepare(spec *Spec, m *Exec) *prepared {
 	p := &prepared{exec: m}
+	if spec.Bind {
+		p.session, p.sessionErr = spec.Env.Session(spec.Identity.SessionKey)
+	}
 	if p.input, p.err = schemas.ParseExecInput(m.Msg.Input); p.err != nil {
 		return p
 	}
