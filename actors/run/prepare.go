@@ -40,6 +40,14 @@ func prepare(spec *Spec, m *Exec) *prepared {
 	return p
 }
 
+// openSession gives the session of a run that is bound. It may block.
+func openSession(spec *Spec) (Session, error) {
+	if !spec.Bind {
+		return nil, nil //nolint:nilnil // a run that isn't bound has no session, and that's no error
+	}
+	return spec.Env.Session(spec.Identity.SessionKey)
+}
+
 // explainSyntax adds to a syntax error what a model most often got wrong: it wrote TypeScript (X2).
 func explainSyntax(source string, reply cell.Reply) cell.Reply {
 	return func(result *schemas.Result) {
