@@ -14,6 +14,11 @@ const ANSWERS = {
   search: (text) => handlesOf(parseJSON(text)),
   timer: () => undefined,
   yield: parseAnswer,
+  store: () => undefined,
+  load: parseAnswer,
+  "results.save": parseAnswer,
+  "results.load": parseAnswer,
+  "results.delete": parseAnswer,
 };
 
 function parseAnswer(text) {

@@ -58,21 +58,26 @@ function encodeArguments(name, args) {
   if (what !== "") {
     throw new NativeTypeError(name + ": the argument must be an object such as { key: value }, not " + what);
   }
-  let text;
+  const text = encodeStrict(name, "argument", args);
+  if (text === undefined || charCodeAt(text, 0) !== 0x7b) {
+    throw new NativeTypeError(name + ": the argument's toJSON must give an object");
+  }
+  return text;
+}
+
+// encodeStrict returns the JSON text of a value, or undefined if it has none. A TypeError says why it can't be encoded;
+// role is what the value is to name.
+function encodeStrict(name, role, value) {
   try {
-    text = stringify(args);
+    return stringify(value);
   } catch (error) {
     const refusal = new NativeTypeError(
-      name + ": the argument can't be encoded as JSON: " + (isObject(error) && isError(error)
+      name + ": the " + role + " can't be encoded as JSON: " + (isObject(error) && isError(error)
         ? errorTitle(error, ERROR.related)
         : inspectText(error, { __proto__: null, left: 20 })));
     setHidden(refusal, "cause", error);
     throw refusal;
   }
-  if (text === undefined || charCodeAt(text, 0) !== 0x7b) {
-    throw new NativeTypeError(name + ": the argument's toJSON must give an object");
-  }
-  return text;
 }
 
 // notAnObject names what was passed in place of an object of arguments, or is "".
@@ -81,11 +86,16 @@ function notAnObject(value) {
   if (typeof value !== "object") return "a " + typeof value;
   if (isProxy(value)) return "";
   if (isArray(value)) return "an array";
-  switch (getPrototypeOf(value) === ObjectPrototype ? "" : kindOf(value)) {
+  if (getPrototypeOf(value) === ObjectPrototype) return "";
+  return kindOf(value) === "date" ? "a Date" : lostInJSON(value);
+}
+
+// lostInJSON names an object of which JSON keeps nothing, or is "".
+function lostInJSON(object) {
+  switch (kindOf(object)) {
     case "promise": return "a promise (await it first)";
     case "map": return "a Map (use Object.fromEntries)";
     case "set": return "a Set";
-    case "date": return "a Date";
     default: return "";
   }
 }

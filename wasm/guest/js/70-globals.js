@@ -68,5 +68,6 @@ function installGlobals() {
 // installCatalog adds the admitted tools. Helpers are there already: a tool never takes the name of one.
 function installCatalog(install) {
   constant(global, "MCP", makeMCP(install.mcp || []), false);
+  installStore(install.features || {});
   installTools(install.tools || []);
 }

@@ -149,7 +149,8 @@ function guarded(name, fn) {
 // controller is called once in the life of an image, with the host function and the JSON text of the admitted catalog:
 //
 //   {"tools": [{"ref", "callableName", "toolName", "label"?, "description", "source", "input"?, "output"?, "apiPath"?}],
-//    "mcp": [{"identifier", "serverName", "tools": [{"ref", "identifier", "toolName"}]}]}
+//    "mcp": [{"identifier", "serverName", "tools": [{"ref", "identifier", "toolName"}]}],
+//    "features": {"store"?, "results"?}}
 //
 // It returns the functions of the host's side. Each but check and describeError is followed by running all jobs; the
 // settles of one resume come together, in the order in which the answers arrived.
