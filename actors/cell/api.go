@@ -59,6 +59,8 @@ type Spec struct {
 	// Live parks the cell with its guest instead of a snapshot, for all its life (S10): no snapshot
 	// limit, and up to Limits.MemoryBytes stay held.
 	Live bool
+	// Record has the cell tell Port.Settled how each of its calls has ended.
+	Record bool
 	// Port is the cell's way to its run.
 	Port Port
 	// Reply answers the exec.
@@ -97,7 +99,11 @@ type Port interface {
 	// Commit keeps what the program has stored, and calls done once, from any goroutine, within a bounded time:
 	// with why it could not be kept, or "" (T2).
 	Commit(tainted bool, done func(warning string))
-	// Settled tells how a call that was sent has ended (P6), before the program sees it.
+	// Awaits tells whether a call of this tool with these arguments makes its cell a required one, which stays until it
+	// has its results (Q4). It is pure, and quick for a tool that never does.
+	Awaits(ref int, args schemas.JSON) bool
+	// Settled tells how a call that was dispatched has ended (P6): once for each, refused ones included, before the program
+	// sees it, or when the cell ends without. It is called only if the cell's Spec says Record.
 	Settled(Settled)
 	// DryRun lists the calls so far if the run is a dry one, and is nil otherwise.
 	DryRun() *schemas.DryRun

@@ -104,6 +104,10 @@ func (p *probe) Unsaved() bool { return false }
 
 func (p *probe) Commit(_ bool, done func(warning string)) { done("") }
 
+func (p *probe) Awaits(ref int, args schemas.JSON) bool {
+	return p.Tool(ref) == "after" && strings.Contains(string(args), `"awaitResults":true`)
+}
+
 func (p *probe) Settled(Settled) {}
 
 func (p *probe) DryRun() *schemas.DryRun { return nil }

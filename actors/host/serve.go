@@ -237,7 +237,7 @@ func (h *Host) onReply(r *bus.Reply) {
 	case r.Answer.ID != r.Call:
 		// Somebody answers for a call that isn't theirs.
 		h.log.Debug("an answer names another call than its subject; it is ignored", "executor", r.Answer.Executor)
-	case r.Answer.State == schemas.AnswerAccepted:
+	case r.Answer.State == schemas.AnswerAccepted, r.Answer.State == schemas.AnswerAwaiting:
 		if pid, ok := h.flights.accepted(key, r.Answer.Executor); ok {
 			h.system.Root.Send(pid, &cell.Answered{Answer: &r.Answer})
 		}

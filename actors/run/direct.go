@@ -113,7 +113,7 @@ func (r *run) dispatchDirect(ctx actor.Context, a *admitted) {
 // answered settles a direct call.
 func (r *run) answered(ctx actor.Context, m *cell.Answered) {
 	d := r.directs.open[m.Answer.ID]
-	if d == nil || m.Answer.State == schemas.AnswerAccepted {
+	if d == nil || m.Answer.State == schemas.AnswerAccepted || m.Answer.State == schemas.AnswerAwaiting {
 		return
 	}
 	outcome := schemas.Done

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"time"
@@ -44,6 +45,7 @@ func (p *port) Dispatch(c cell.Call) *schemas.CallError {
 	call := &schemas.Call{
 		ID: c.ID, Address: p.address, Source: entry.Source, Owner: entry.Owner, Tool: entry.Name,
 		Args: c.Args, Identity: p.identity, ParentID: p.parent, TraceParent: p.trace,
+		BudgetMs: c.Budget.Milliseconds(),
 	}
 	if entry.Idempotent {
 		call.IdempotencyKey = p.address.Cell + "." + c.ID
@@ -146,6 +148,16 @@ func (p *port) Unsaved() bool { return false }
 
 // Commit keeps what the program has stored.
 func (p *port) Commit(_ bool, done func(warning string)) { done("") }
+
+// Awaits tells whether the call keeps its cell open until it has its result (Q4). In the background it doesn't.
+func (p *port) Awaits(ref int, args schemas.JSON) bool {
+	entry, ok := p.admission.Catalog.Callable(ref)
+	if !ok || !entry.Awaitable || entry.Source != schemas.SourceNative || !bytes.Contains(args, []byte(`"awaitResults"`)) {
+		return false
+	}
+	var given map[string]json.RawMessage
+	return json.Unmarshal(args, &given) == nil && string(given["awaitResults"]) == "true" && string(given["background"]) != "true"
+}
 
 // Settled tells how a call has ended.
 func (p *port) Settled(cell.Settled) {}
