@@ -49,4 +49,6 @@ type Verdict struct {
 	Reason string `msgpack:"reason,omitempty" json:"reason,omitempty"`
 	// Input replaces the arguments, if it isn't empty. It is validated like any other input.
 	Input JSON `msgpack:"input,omitempty" json:"input,omitempty"`
+	// Err is why the hook could not decide. It counts as no answer: the call fails closed.
+	Err *Error `msgpack:"err,omitempty" json:"err,omitempty"`
 }

@@ -43,16 +43,29 @@ type Result struct {
 
 // DryRun is what a program of a dry run called, or would have.
 type DryRun struct {
+	// Calls are the first calls, at most [MaxDryCalls]. A call is listed also if it was refused.
 	Calls []DryCall `msgpack:"calls" json:"calls"`
+	// Dropped counts the calls that aren't listed.
+	Dropped int `msgpack:"dropped,omitempty" json:"dropped,omitempty"`
 }
+
+// Bounds of what a result lists of a dry run.
+const (
+	MaxDryCalls = 256
+	// MaxDryArgs is how many bytes of arguments are listed in all.
+	MaxDryArgs = 64 << 10
+)
 
 // DryCall is one of its calls.
 type DryCall struct {
 	ID string `msgpack:"id" json:"id"`
 	// Tool is the callable name.
 	Tool string `msgpack:"tool" json:"tool"`
-	Args JSON   `msgpack:"args" json:"args"`
-	// Placeholder: the tool was not called; the program got a placeholder of the shape that it declares.
+	// Args are the arguments as the program gave them; null, with OmittedBytes set, if the list was full.
+	Args         JSON `msgpack:"args" json:"args"`
+	OmittedBytes int  `msgpack:"omitted_bytes,omitempty" json:"omittedBytes,omitempty"`
+	// Placeholder: the tool was not called; the program got a placeholder of the shape that it declares, or was told
+	// what is wrong with the arguments.
 	Placeholder bool `msgpack:"placeholder,omitempty" json:"placeholder,omitempty"`
 }
 

@@ -10,8 +10,8 @@ import (
 
 // contract is a tool with its schemas compiled.
 type contract struct {
-	tool          schemas.Tool
-	input, output *schemas.Schema // nil: nothing declared
+	tool schemas.Tool
+	*schemas.Contract
 	// broken is why the tool can't be called: a declared schema is no schema (P5).
 	broken *schemas.CallError
 }
@@ -49,49 +49,15 @@ func compileOffer(offer schemas.Registration, before contracts) (made contracts,
 // newContract compiles a tool's schemas.
 func newContract(t schemas.Tool) *contract {
 	c := &contract{tool: t}
-	for _, part := range []struct {
-		which string
-		text  schemas.JSON
-		to    **schemas.Schema
-	}{{"input", t.Parameters, &c.input}, {"output", t.Output, &c.output}} {
-		if len(part.text) == 0 {
-			continue
-		}
-		s, err := schemas.Compile(part.text)
-		if err != nil {
-			c.broken = refused(schemas.CallInvalidContract, atTool,
-				"%s can't be called: its %s schema is invalid: %s", t.Name, part.which, clip(err.Error(), 500))
-			return c
-		}
-		*part.to = s
-	}
+	c.Contract, c.broken = schemas.NewContract(&t)
 	return c
-}
-
-// checkInput fills in defaults (M5) and validates. What it gives is an object.
-func (c *contract) checkInput(args schemas.JSON) (schemas.JSON, *schemas.CallError) {
-	args = bytes.TrimSpace(args)
-	if len(args) == 0 {
-		args = schemas.JSON("{}")
-	}
-	if args[0] != '{' {
-		return nil, refused(schemas.CallInputContract, atInput,
-			"%s takes one object of named arguments, not %s", c.tool.Name, kindOf(args))
-	}
-	if c.input == nil {
-		return args, nil
-	}
-	args, bad := c.input.Complete(args)
-	if len(bad) > 0 {
-		return nil, refused(schemas.CallInputContract, atInput, "%s: %s", c.tool.Name, schemas.Violations(bad))
-	}
-	return args, nil
 }
 
 // checkOutput validates a result. The failure names fields, never the value (P5), and says
 // that the tool has run.
 func (c *contract) checkOutput(value schemas.JSON) *schemas.CallError {
-	if c.output == nil {
+	output := c.Output()
+	if output == nil {
 		return nil
 	}
 	if c.tool.Source == schemas.SourceMCP {
@@ -104,7 +70,7 @@ func (c *contract) checkOutput(value schemas.JSON) *schemas.CallError {
 	message := ""
 	if len(value) == 0 {
 		message = "it returned nothing"
-	} else if bad := c.output.Validate(value); len(bad) > 0 {
+	} else if bad := output.Validate(value); len(bad) > 0 {
 		message = schemas.Violations(bad)
 	}
 	if message == "" {
@@ -114,21 +80,5 @@ func (c *contract) checkOutput(value schemas.JSON) *schemas.CallError {
 		Code: schemas.CallOutputContract, Location: atOutput, Effect: schemas.Done,
 		Message: fmt.Sprintf("%s ran, and what it returned doesn't fit its output schema: %s. Its effects may have happened; calling it again may repeat them",
 			c.tool.Name, message),
-	}
-}
-
-// kindOf names the kind of a JSON value.
-func kindOf(v schemas.JSON) string {
-	switch v[0] {
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	default:
-		return "a number"
 	}
 }

@@ -229,7 +229,7 @@ func TestSpec_M3_ReservedNamesAreQuarantined(t *testing.T) {
 		Tools: []schemas.Tool{{Source: schemas.SourceMCP, Owner: "x", Name: schemas.ReadResource, Parameters: schemas.JSON(`true`)}},
 	}
 	made, _ := compileOffer(forged, nil)
-	if _, bad := made[schemas.ReadResource].checkInput(schemas.JSON(`{}`)); bad == nil {
+	if _, bad := made[schemas.ReadResource].CheckInput(schemas.JSON(`{}`)); bad == nil {
 		t.Error("the forged contract holds")
 	}
 }

@@ -111,7 +111,7 @@ func (p *Pipeline) admit(ctx context.Context, rec *Record, c *contract, awaiting
 		return c.broken
 	}
 	name := c.tool.Name
-	args, bad := c.checkInput(rec.Args)
+	args, bad := c.CheckInput(rec.Args)
 	if bad != nil {
 		return bad
 	}
@@ -136,7 +136,7 @@ func (p *Pipeline) admit(ctx context.Context, rec *Record, c *contract, awaiting
 		if len(ruling.Args) == 0 || bytes.Equal(ruling.Args, rec.Args) {
 			continue
 		}
-		if args, bad = c.checkInput(ruling.Args); bad != nil {
+		if args, bad = c.CheckInput(ruling.Args); bad != nil {
 			bad.Location, bad.Message = atHook, "a hook's rewrite of the arguments is invalid: "+bad.Message
 			return bad
 		}
