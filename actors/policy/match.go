@@ -34,6 +34,11 @@ func resolve(entry string) string {
 	return entry
 }
 
+// Includes tells whether a list means the tool, by the names that tools.allow takes. A nil list means none.
+func Includes(entries []string, t *schemas.Tool) bool {
+	return slices.ContainsFunc(entries, func(e string) bool { return allows(e, t) })
+}
+
 // allows tells whether an entry of an allow list means the tool. A tool of an MCP server is meant
 // only by its server: through the server's name, or as "<server>.<tool>" or "<server>__<tool>". By
 // its own name alone it isn't, or a server could slip a tool called "read" under an entry that

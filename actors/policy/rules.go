@@ -115,8 +115,7 @@ func (r Rules) Decide(t *schemas.Tool) error {
 }
 
 func (l *allowList) has(t *schemas.Tool) bool {
-	meant := func(e string) bool { return allows(e, t) }
-	return slices.ContainsFunc(l.entries, meant) || slices.ContainsFunc(l.also.entries, meant) || l.base != nil && l.base(t)
+	return Includes(l.entries, t) || Includes(l.also.entries, t) || l.base != nil && l.base(t)
 }
 
 // server applies what the server's entry in mcpServers says of its tools.

@@ -62,7 +62,7 @@ func MarkDirect(tools []schemas.Tool, c *schemas.Config, agent string) {
 	entries := slices.Concat(c.Tools.Direct, c.Agent(agent).Tools.Direct)
 	for i := range tools {
 		t := &tools[i]
-		if slices.ContainsFunc(entries, func(e string) bool { return allows(e, t) }) {
+		if Includes(entries, t) {
 			t.DirectOnly = true
 		}
 	}
