@@ -30,11 +30,22 @@ func (c *Conn) makeBuckets(ctx context.Context, onDisk bool) error {
 	if onDisk {
 		storage, size = jetstream.FileStorage, valuesOnDisk
 	}
-	if _, err := c.js.CreateKeyValue(ctx, toolsConfig(storage)); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
-		return fmt.Errorf("make bucket %s: %w", toolsBucket, err)
+	approvals, grants := int64(approvalsInMemory), int64(grantsInMemory)
+	if onDisk {
+		approvals, grants = approvalsOnDisk, grantsOnDisk
+	}
+	for _, config := range []jetstream.KeyValueConfig{
+		toolsConfig(storage), approvalsConfig(storage, approvals), grantsConfig(storage, grants),
+	} {
+		if _, err := c.js.CreateKeyValue(ctx, config); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+			return fmt.Errorf("make bucket %s: %w", config.Bucket, err)
+		}
 	}
 	if _, err := c.js.CreateObjectStore(ctx, valuesConfig(storage, size)); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
 		return fmt.Errorf("make bucket %s: %w", valuesBucket, err)
+	}
+	if _, err := c.js.CreateStream(ctx, sessionsConfig(storage)); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("make stream %s: %w", sessionsStream, err)
 	}
 	return nil
 }

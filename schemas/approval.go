@@ -1,5 +1,7 @@
 package schemas
 
+import "time"
+
 // ApprovalState is where an approval is.
 type ApprovalState string
 
@@ -118,4 +120,27 @@ type GrantUsed struct {
 	Tool     string     `msgpack:"tool" json:"tool"`
 	Scope    GrantScope `msgpack:"scope" json:"scope"`
 	Left     int        `msgpack:"left" json:"left"`
+}
+
+// Settled says how and when the approval came to its end, as a refusal of a further decision; nil while it is pending.
+func (a *Approval) Settled() *Error {
+	by := ""
+	if a.By != "" {
+		by = " by " + a.By
+	}
+	how := ""
+	switch a.State {
+	case ApprovalPending:
+		return nil
+	case ApprovalApproved, ApprovalDenied:
+		how = "was " + string(a.State) + by
+	case ApprovalExpired:
+		how = "expired, since nobody decided in time,"
+	case ApprovalCancelled:
+		how = "was cancelled, since nobody waits for the call any more,"
+	default:
+		how = "has ended"
+	}
+	return Refuse("approval", "approval "+a.ID+" "+how+" at "+time.Unix(0, a.DecidedAt).UTC().Format(time.DateTime)+
+		" UTC, and can't be decided again: nothing was changed")
 }
