@@ -25,6 +25,8 @@ type held struct {
 	stopped bool
 	// ack says that the call is held, when it takes its time.
 	ack acknowledgement
+	// progress is what its tool has said while it runs.
+	progress reports
 }
 
 // desk decides which calls run: at most limit at once, at most queue more waiting, a

@@ -68,16 +68,9 @@ func (e *Executor) repeat(h *held, before *entryOf) {
 
 // run takes a call through the pipeline and answers it. It is the desk's start.
 func (e *Executor) run(h *held) {
-	var progress Progress
-	if e.progress != nil {
-		progress = func(done, total float64, message string) {
-			if h.ctx.Err() == nil {
-				e.progress(h.call, done, total, message)
-			}
-		}
-	}
 	value, fail := e.pipeline.run(h.ctx, h.call, h.target, func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
-		return h.owner.provider.Call(ctx, call, progress)
+		defer h.progress.end()
+		return h.owner.provider.Call(ctx, call, e.reporter(h))
 	}, func(string) { e.awaiting(h) }, e.log)
 	h.cancel()
 	h.ack.cancel()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -140,6 +141,8 @@ func factText(fact any) (at int64, words string) {
 		return f.At, fmt.Sprintf("%s#%s %s.%s", short(f.Address.Cell), f.Call, f.Owner, f.Tool)
 	case *schemas.CallStarted:
 		return f.At, fmt.Sprintf("%s#%s by %s", short(f.Address.Cell), f.Call, f.Executor)
+	case *schemas.CallProgressed:
+		return f.At, fmt.Sprintf("%s#%s %s", short(f.Address.Cell), f.Call, progressText(f))
 	case *schemas.CallEnded:
 		return f.At, fmt.Sprintf("%s#%s %s in %s", short(f.Address.Cell), f.Call, f.Outcome, micros(f.DurationUs))
 	case *schemas.SlotTaken:
@@ -158,6 +161,18 @@ func factText(fact any) (at int64, words string) {
 		return f.At, fmt.Sprintf("%s %s: %s", f.Executor, f.Owner, f.Problem)
 	}
 	return 0, fmt.Sprintf("%+v", fact)
+}
+
+// progressText is how far a tool is, in its own unit.
+func progressText(f *schemas.CallProgressed) string {
+	text := strconv.FormatFloat(f.Done, 'g', 6, 64)
+	if f.Total > 0 {
+		text += " of " + strconv.FormatFloat(f.Total, 'g', 6, 64)
+	}
+	if f.Message != "" {
+		text += ": " + strings.Join(strings.Fields(f.Message), " ")
+	}
+	return text
 }
 
 func ending(f *schemas.CellEnded) string {
