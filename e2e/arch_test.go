@@ -52,7 +52,11 @@ var rooms = map[string]room{
 	},
 	"actors/catalog": {from: []string{"schemas"}},
 	"actors/policy":  {from: []string{"schemas"}},
-	"actors/slot":    {libraries: []string{"github.com/asynkron/protoactor-go"}},
+	"actors/approval": {
+		from:  []string{"schemas", "bus"},
+		tests: []string{"bus/bustest", "github.com/nats-io/nats.go"},
+	},
+	"actors/slot": {libraries: []string{"github.com/asynkron/protoactor-go"}},
 	"actors/cell": {
 		from:      []string{"schemas", "wasm", "actors/slot"},
 		libraries: []string{"github.com/asynkron/protoactor-go"},
@@ -66,7 +70,7 @@ var rooms = map[string]room{
 		},
 	},
 	"actors/tool": {
-		from:      []string{"schemas", "bus", "actors/catalog", "actors/policy"},
+		from:      []string{"schemas", "bus", "actors/catalog", "actors/policy", "actors/approval"},
 		libraries: []string{"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk"},
 		tests:     []string{"bus/bustest"},
 	},
