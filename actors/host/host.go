@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +18,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/codecell/codecell/actors/cell"
+	"github.com/codecell/codecell/actors/run"
 	"github.com/codecell/codecell/actors/slot"
+	"github.com/codecell/codecell/actors/tool"
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 	"github.com/codecell/codecell/wasm"
@@ -39,6 +42,9 @@ type Options struct {
 	Config *schemas.Config
 	// Workers is the number of guests that may be live at once, [slot.DefaultWorkers] if 0 (S3).
 	Workers int
+	// Hooks of the embedding program are asked about programs (X8), before those of the configuration. Calls of tools are
+	// the executors' to ask about.
+	Hooks []tool.Hook
 	// Version of the program, for status and facts.
 	Version string
 	// Logger gets our own faults, never a program's; slog.Default() if nil.
@@ -51,6 +57,7 @@ type Host struct {
 	options Options
 	conn    *bus.Conn
 	log     *slog.Logger
+	hooks   run.Hooks
 	feed    *bus.Feed
 	system  *actor.ActorSystem
 	root    *actor.PID
@@ -103,6 +110,11 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 		directory: newDirectory(o.Engine, o.Config), flights: newFlights(), failed: make(chan error, 1),
 		stopping: make(chan struct{}),
 	}
+	hooks, err := tool.AboutPrograms(slices.Concat(o.Hooks, tool.BusHooks(o.Conn, o.Config.Hooks)), h.log)
+	if err != nil {
+		return nil, err
+	}
+	h.hooks = run.Hooks(hooks)
 	defer func() {
 		if err != nil {
 			h.abandon()

@@ -23,6 +23,9 @@ type NodeOptions struct {
 	Config *schemas.Config
 	// Providers are tools of the embedding program, beside those of the configuration.
 	Providers []tool.Provider
+	// Hooks are functions of the embedding program that are asked about programs and about calls of the node's own
+	// executor (P1, X8), in this order and before those of the configuration.
+	Hooks []tool.Hook
 	// CacheDir keeps the compiled engine between starts; "" means [DefaultCacheDir], "-" none.
 	CacheDir string
 	// Workers is the number of guests that may be live at once, see [Options].
@@ -79,14 +82,17 @@ func Up(ctx context.Context, o NodeOptions) (_ *Node, err error) {
 	}
 	providers = append(providers, o.Providers...)
 	if len(providers) > 0 {
-		n.executor, err = tool.Start(ctx, n.conn, tool.Options{Providers: providers, Pipeline: Pipeline(o.Config), Logger: o.Logger})
+		n.executor, err = tool.Start(ctx, n.conn, tool.Options{
+			Providers: providers, Pipeline: Pipeline(o.Config), Logger: o.Logger,
+			Hooks: slices.Concat(o.Hooks, tool.BusHooks(n.conn, o.Config.Hooks)),
+		})
 		if err != nil {
 			closeProviders(ctx, providers)
 			return nil, err
 		}
 	}
 	n.host, err = Start(ctx, Options{
-		Conn: n.conn, Engine: n.engine, Config: o.Config, Workers: o.Workers, Version: o.Version, Logger: o.Logger,
+		Conn: n.conn, Engine: n.engine, Config: o.Config, Hooks: o.Hooks, Workers: o.Workers, Version: o.Version, Logger: o.Logger,
 	})
 	return n, err
 }

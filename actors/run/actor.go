@@ -19,7 +19,9 @@ type run struct {
 	cells    map[string]*live
 	ended    *finished
 	// preparing is the programs that are being read and have no cell yet.
-	preparing map[*Exec]bool
+	preparing map[*Exec]preparation
+	// reviews is the answers that hooks are asked about; nil until there is one.
+	reviews reviews
 	// looking counts direct calls whose tool is looked up, directs are those on their way.
 	looking int
 	directs directs
@@ -36,6 +38,7 @@ type run struct {
 type live struct {
 	pid    *actor.PID
 	callID string
+	calls  *callLog
 }
 
 // New makes the properties of a run actor.
@@ -46,7 +49,7 @@ func New(spec Spec) *actor.Props {
 			counters:  newCounters(),
 			cells:     make(map[string]*live),
 			ended:     newFinished(endedKept),
-			preparing: make(map[*Exec]bool),
+			preparing: make(map[*Exec]preparation),
 			directs:   directs{open: make(map[string]*directCall)},
 		}
 	}, actor.WithSupervisor(stopFailed{}))
@@ -65,6 +68,8 @@ func (r *run) Receive(ctx actor.Context) {
 		r.wait(ctx, m)
 	case *Cancel:
 		r.cancel(ctx, m)
+	case *reviewed:
+		r.answerGiven(ctx, m)
 	case *cell.Ended:
 		r.cellEnded(ctx, m)
 	case *actor.Terminated:
@@ -111,17 +116,18 @@ func (r *run) exec(ctx actor.Context, m *Exec) {
 		return
 	}
 	r.used = true
-	r.preparing[m] = true
+	asking := r.prepare(m)
 	r.touch(ctx)
 	self, system := ctx.Self(), ctx.ActorSystem()
-	go func() { system.Root.Send(self, prepare(&r.spec, m)) }()
+	go func() { system.Root.Send(self, prepare(asking, &r.spec, m)) }()
 }
 
 func (r *run) spawn(ctx actor.Context, m *prepared) {
-	wanted := r.preparing[m.exec]
+	before := r.preparing[m.exec]
 	delete(r.preparing, m.exec)
+	before.cancel()
 	switch {
-	case !wanted:
+	case before.unwanted:
 		m.exec.Reply(r.failure(schemas.Aborted, "the call was cancelled before the program began"))
 	case r.closing != nil:
 		m.exec.Reply(r.failure(schemas.Aborted, "the run was closed before the program began"))
@@ -141,21 +147,22 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 		env: r.spec.Env, identity: r.spec.Identity, address: address, admission: m.admission,
 		parent: m.exec.Msg.CallID, trace: m.exec.Msg.TraceParent, restartSafe: m.input.RestartSafe, counters: r.counters,
 	}
+	reply := r.reviewExec(ctx, m, port)
 	// The route is there before the cell is: its first call may be out before Spawn returns.
 	r.spec.Env.CellSpawned(id, ctx.Self(), actor.NewPID(ctx.Self().Address, ctx.Self().Id+"/"+id))
 	pid, err := ctx.SpawnNamed(cell.New(r.spec.Cells, cell.Spec{
 		Address: address, Title: m.input.Title, CallID: m.exec.Msg.CallID, Source: m.input.Code,
 		Image: m.admission.Image, Limits: m.admission.Limits, Start: m.exec.Start,
-		RestartSafe: m.input.RestartSafe, Required: m.input.AwaitResults, Live: m.admission.Live, Port: port, Reply: explainSyntax(m.input.Code, m.exec.Reply),
+		RestartSafe: m.input.RestartSafe, Required: m.input.AwaitResults, Live: m.admission.Live, Port: port, Reply: explainSyntax(m.input.Code, reply),
 	}), id)
 	if err != nil {
 		r.spec.Env.CellGone(id)
-		m.exec.Reply(r.failure(schemas.InternalError, "the cell could not be started: "+err.Error()))
+		reply(r.failure(schemas.InternalError, "the cell could not be started: "+err.Error()))
 		r.settle(ctx)
 		return
 	}
 	ctx.Watch(pid)
-	r.cells[id] = &live{pid: pid, callID: m.exec.Msg.CallID}
+	r.cells[id] = &live{pid: pid, callID: m.exec.Msg.CallID, calls: port.calls}
 }
 
 func (r *run) wait(ctx actor.Context, m *Wait) {
@@ -165,11 +172,12 @@ func (r *run) wait(ctx actor.Context, m *Wait) {
 		return
 	}
 	if c := r.cells[m.Msg.RunID]; c != nil {
-		ctx.Send(c.pid, &cell.Wait{CallID: m.Msg.CallID, Start: m.Start, Reply: m.Reply})
+		reply := r.review(ctx, waitEvent(&r.spec, m.Msg, c.callID), m.Start, c.calls, m.Reply)
+		ctx.Send(c.pid, &cell.Wait{CallID: m.Msg.CallID, Start: m.Start, Reply: reply})
 		return
 	}
 	if result := r.ended.waited(m.Msg.RunID, m.Msg.CallID); result != nil {
-		m.Reply(result)
+		r.review(ctx, waitEvent(&r.spec, m.Msg, ""), m.Start, nil, m.Reply)(result)
 		return
 	}
 	m.Reply(r.failure(schemas.InvalidInput, Unavailable))
@@ -213,12 +221,9 @@ func (r *run) abort(ctx actor.Context, m *Abort) {
 		m.Reply(schemas.Refuse("identity", "only the run's own caller can abort its calls"))
 		return
 	}
-	for exec := range r.preparing {
-		if exec.Msg.CallID == m.CallID {
-			r.preparing[exec] = false
-			m.Reply(nil)
-			return
-		}
+	if r.unwant(m.CallID) {
+		m.Reply(nil)
+		return
 	}
 	for _, c := range r.cells {
 		if c.callID == m.CallID {
@@ -270,6 +275,9 @@ func (r *run) close(ctx actor.Context, m *Close) {
 		for _, c := range r.cells {
 			ctx.Send(c.pid, &cell.Cancel{Reason: "run closed: " + m.Reason})
 		}
+		for _, p := range r.preparing {
+			p.cancel()
+		}
 		r.abortDirects(ctx, "", "run closed: "+m.Reason)
 	}
 	r.settle(ctx)
@@ -297,7 +305,7 @@ func (r *run) settle(ctx actor.Context) {
 
 // busy tells whether something is under way.
 func (r *run) busy() bool {
-	return len(r.cells) > 0 || len(r.preparing) > 0 || r.looking > 0 || len(r.directs.open) > 0
+	return len(r.cells) > 0 || len(r.preparing) > 0 || len(r.reviews) > 0 || r.looking > 0 || len(r.directs.open) > 0
 }
 
 // end tells the parent, once. The run goes on to answer what is on its way until the parent stops it.

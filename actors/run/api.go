@@ -34,6 +34,8 @@ type Spec struct {
 	Bind, DryRun bool
 	// Env is what the run needs of its host.
 	Env Env
+	// Hooks are asked about the run's programs.
+	Hooks Hooks
 	// Cells is what all cells of the host share.
 	Cells cell.Deps
 	// IdleTTL ends a run that has had no cell and no call for so long. Zero: never.

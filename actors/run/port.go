@@ -21,6 +21,8 @@ type port struct {
 	trace       string
 	restartSafe bool
 	counters    *counters
+	// calls is nil unless hooks see the answers of the run's programs.
+	calls *callLog
 }
 
 var _ cell.Port = (*port)(nil)
@@ -51,6 +53,7 @@ func (p *port) Dispatch(c cell.Call) *schemas.CallError {
 		call.IdempotencyKey = p.address.Cell + "." + c.ID
 	}
 	p.counters.call.Add(1)
+	p.calls.sent(call.ID, entry.CallableName)
 	if err := p.env.Send(call, nil); err != nil {
 		return err
 	}
@@ -160,7 +163,7 @@ func (p *port) Awaits(ref int, args schemas.JSON) bool {
 }
 
 // Settled tells how a call has ended.
-func (p *port) Settled(cell.Settled) {}
+func (p *port) Settled(s cell.Settled) { p.calls.settled(s.ID, s.Outcome) }
 
 // DryRun lists the calls of a dry run.
 func (p *port) DryRun() *schemas.DryRun { return nil }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"strings"
 
 	"github.com/codecell/codecell/actors/cell"
@@ -19,8 +20,9 @@ type prepared struct {
 }
 
 // prepare does what must happen before a guest starts: the input is validated, the program is
-// searched for module access, the catalog is admitted. It runs outside the actor.
-func prepare(spec *Spec, m *Exec) *prepared {
+// searched for module access, the catalog is admitted, hooks are asked. It runs outside the actor. ctx ends when nobody
+// waits for it any more.
+func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 	p := &prepared{exec: m}
 	if spec.Bind {
 		p.session, p.sessionErr = spec.Env.Session(spec.Identity.SessionKey)
@@ -37,6 +39,9 @@ func prepare(spec *Spec, m *Exec) *prepared {
 		return p
 	}
 	p.admission = admission
+	if spec.Hooks.Before != nil {
+		p.askBefore(ctx, spec)
+	}
 	return p
 }
 

@@ -31,6 +31,8 @@ type Options struct {
 	Pipeline Pipeline
 	// Concurrency and Queue bound the calls that run and that wait; 0 means the default.
 	Concurrency, Queue int
+	// Hooks are asked about every call, in this order and after those of the pipeline.
+	Hooks []Hook
 	// Feed gets the executor's facts. If nil, the executor has one of its own.
 	Feed *bus.Feed
 	// Progress is told how far a tool is, where it says so (P2). It must not block.
@@ -74,6 +76,9 @@ func Start(ctx context.Context, conn *bus.Conn, o Options) (_ *Executor, err err
 	e.desk = newDesk(orDefault(o.Concurrency, DefaultConcurrency), orDefault(o.Queue, DefaultQueue), e.run)
 	e.pipeline.Dispatching = e.dispatching(o.Pipeline.Dispatching)
 	if err := e.adopt(o.Providers); err != nil {
+		return nil, err
+	}
+	if err := e.pipeline.addHooks(o.Hooks, e.log); err != nil {
 		return nil, err
 	}
 	if e.registry, err = bus.OpenRegistry(ctx, conn); err != nil {

@@ -25,15 +25,15 @@ type Ruling struct {
 	Ask string
 }
 
-// Approver decides calls that need somebody's approval. It returns nil at once for a call that needs none, blocks
-// while somebody decides, and says in its error whether the call was denied or nobody answered in time (P3). asked is
-// why hooks demand an approval, or empty. Before it blocks it calls awaiting, which doesn't block.
+// Approver decides calls that need somebody's approval, and is asked about no others. It returns nil for a call that was
+// approved, blocks while somebody decides, and says in its error whether the call was denied or nobody answered in time
+// (P3). asked is why the call needs an approval. Before it blocks it calls awaiting, which doesn't block.
 type Approver interface {
 	Approve(ctx context.Context, call *schemas.Call, tool *schemas.Tool, asked string, awaiting func(approval string)) error
 }
 
-// After is an after_tool_call hook: it sees how a dispatched call ended. Its error withholds what the tool returned;
-// what the tool did stays done.
+// After is an after_tool_call hook: it sees how a dispatched call ended. Its error withholds what the tool returned,
+// or said of its failure; what the tool did stays done.
 type After interface {
 	After(ctx context.Context, record *Record) error
 }
@@ -61,10 +61,15 @@ type Record struct {
 type Pipeline struct {
 	// Policy says whether the call's run may call the tool: nil is yes. It is asked for
 	// every call, and anything but a clean yes, a panic included, is a no.
-	Policy   func(call *schemas.Call, tool *schemas.Tool) error
-	Before   []Before
-	Approval Approver
-	After    []After
+	Policy func(call *schemas.Call, tool *schemas.Tool) error
+	Before []Before
+	// Asks says why a call needs an approval, beside what its tool and the hooks say; empty is that it needs none.
+	Asks func(call *schemas.Call, tool *schemas.Tool) string
+	// Approval decides calls that need an approval. If it is nil, an executor asks on the bus, and a call waits for
+	// ApprovalTimeout at most, [DefaultApprovalTimeout] if 0.
+	Approval        Approver
+	ApprovalTimeout time.Duration
+	After           []After
 	Recorder Recorder
 	// Dispatching is told right before a call reaches its tool. It must not block.
 	Dispatching func(call *schemas.Call)
@@ -90,19 +95,35 @@ func (p *Pipeline) run(
 	}
 	rec.Duration = time.Since(begun)
 	if rec.Dispatched {
-		for _, hook := range p.After {
-			if err := guard("after hook", log, func() error { return hook.After(ctx, rec) }); err != nil && rec.Err == nil {
-				rec.Value, rec.Err = nil, &schemas.CallError{
-					Code: schemas.CallToolError, Location: atHook, Effect: schemas.Done,
-					Message: c.tool.Name + " ran, and what it returned is withheld by a hook: " + clip(err.Error(), maxMessageBytes),
-				}
-			}
-		}
+		p.after(ctx, rec, log)
 	}
 	if p.Recorder != nil {
 		_ = guard("recorder", log, func() error { p.Recorder.Record(rec); return nil })
 	}
 	return rec.Value, rec.Err
+}
+
+// after asks the hooks about a call that was made. Those after one that withholds see that, and not the value.
+func (p *Pipeline) after(ctx context.Context, rec *Record, log *slog.Logger) {
+	withheld := false
+	for _, hook := range p.After {
+		if err := guard("after hook", log, func() error { return hook.After(ctx, rec) }); err != nil && !withheld {
+			rec.withhold(err)
+			withheld = true
+		}
+	}
+}
+
+// withhold takes away what the tool returned, be it a value or an error; what it did stays done.
+func (r *Record) withhold(why error) {
+	effect, what := schemas.Done, "ran, and what it returned"
+	if r.Err != nil {
+		effect, what = r.Err.Effect, "failed, and what it said"
+	}
+	r.Value, r.Err = nil, &schemas.CallError{
+		Code: schemas.CallToolError, Location: atHook, Effect: effect,
+		Message: fmt.Sprintf("%s %s is withheld: %s", r.Tool.Name, what, clip(why.Error(), maxMessageBytes)),
+	}
 }
 
 // admit takes a call up to the point where its tool may run.
@@ -128,7 +149,7 @@ func (p *Pipeline) admit(ctx context.Context, rec *Record, c *contract, awaiting
 			ruling, err = hook.Before(ctx, rec.with(), rec.Tool)
 			return err
 		}); err != nil {
-			return refused(schemas.CallInvalidInput, atHook, "%s is blocked by a hook: %s", name, clip(err.Error(), maxMessageBytes))
+			return refused(schemas.CallInvalidInput, atHook, "%s was not called: %s", name, clip(err.Error(), maxMessageBytes))
 		}
 		if asked == "" {
 			asked = ruling.Ask

@@ -49,7 +49,9 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 			if len(providers) == 0 {
 				return errors.New("there are no tools to run: configure mcpServers or workspace.root")
 			}
-			executor, err := tool.Start(ctx, l.conn, tool.Options{Providers: providers, Pipeline: host.Pipeline(config), Logger: a.log()})
+			executor, err := tool.Start(ctx, l.conn, tool.Options{
+				Providers: providers, Pipeline: host.Pipeline(config), Hooks: tool.BusHooks(l.conn, config.Hooks), Logger: a.log(),
+			})
 			if err != nil {
 				for _, p := range providers {
 					_ = p.Close(ctx)
