@@ -102,6 +102,7 @@ func parseConfig(b []byte, name string) (*Config, []Error) {
 		return nil, p.sorted()
 	}
 	p.expand(c)
+	p.history(&c.History)
 	if len(p.list) > 0 {
 		return nil, p.sorted()
 	}
