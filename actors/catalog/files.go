@@ -44,6 +44,9 @@ func newFiles(c *Catalog) *files {
 	for _, s := range c.servers {
 		add(mcpPath(s), "MCP server "+quoteShort(s.name)+": "+s.summary(), true, func() string { return declareServer(s) })
 	}
+	if kept := c.options.Features; kept.keeps() {
+		add(keptPath, "what programs can keep for later ones", false, func() string { return declareKept(kept) })
+	}
 	slices.SortFunc(f.order, func(a, b *file) int { return strings.Compare(a.path, b.path) })
 	return f
 }

@@ -120,6 +120,7 @@ func (d *directory) make(id schemas.Identity, offers []schemas.Registration) (*r
 		Contract: d.config.Contract, Servers: servers,
 		Permit:        func(operation *schemas.Tool) bool { return rules.Decide(operation) == nil },
 		SearchDefault: limits.SearchDefault, SearchMax: limits.SearchMax,
+		Features: catalog.Features{Results: true, Store: true},
 	})
 	for _, f := range faults {
 		problems = append(problems, f.String())

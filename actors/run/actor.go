@@ -16,6 +16,7 @@ import (
 type run struct {
 	spec     Spec
 	counters *counters
+	results  results
 	cells    map[string]*live
 	ended    *finished
 	// preparing is the programs that are being read and have no cell yet.
@@ -147,6 +148,7 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 		env: r.spec.Env, identity: r.spec.Identity, address: address, admission: m.admission,
 		parent: m.exec.Msg.CallID, trace: m.exec.Msg.TraceParent, restartSafe: m.input.RestartSafe, counters: r.counters,
 	}
+	r.keep(port, m)
 	reply := r.reviewExec(ctx, m, port)
 	// The route is there before the cell is: its first call may be out before Spawn returns.
 	r.spec.Env.CellSpawned(id, ctx.Self(), actor.NewPID(ctx.Self().Address, ctx.Self().Id+"/"+id))

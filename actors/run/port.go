@@ -23,6 +23,10 @@ type port struct {
 	counters    *counters
 	// calls is nil unless hooks see the answers of the run's programs.
 	calls *callLog
+	// results are the run's. store is nil without a session; sessionErr says why a bound run has none.
+	results    *results
+	store      *storage
+	sessionErr error
 }
 
 var _ cell.Port = (*port)(nil)
@@ -82,7 +86,7 @@ func (p *port) Tool(ref int) string {
 	return entry.CallableName
 }
 
-// Local answers searches and descriptions from the admitted catalog.
+// Local answers searches and descriptions from the admitted catalog, and what has to do with kept values.
 func (p *port) Local(kind string, payload schemas.JSON, tainted bool) cell.Local {
 	switch kind {
 	case "search":
@@ -91,6 +95,10 @@ func (p *port) Local(kind string, payload schemas.JSON, tainted bool) cell.Local
 	case "describe":
 		p.counters.describe.Add(1)
 		return p.describe(payload)
+	case "store", "load":
+		return p.storeLocal(kind, payload, tainted)
+	case "results.save", "results.load", "results.delete":
+		return p.resultsLocal(kind, payload, tainted)
 	}
 	return refuse("Error", "unknown request "+kind)
 }
@@ -140,17 +148,6 @@ func refuse(name, message string) cell.Local {
 func (p *port) Sync(method string, payload []byte) (answer []byte, untrusted bool) {
 	return p.admission.Catalog.SyncTrust(method, payload)
 }
-
-// Keep saves an oversized final value (O3).
-func (p *port) Keep(schemas.JSON, bool) (schemas.JSON, error) {
-	return nil, errors.New("saved results are not available")
-}
-
-// Unsaved tells whether there is something to commit.
-func (p *port) Unsaved() bool { return false }
-
-// Commit keeps what the program has stored.
-func (p *port) Commit(_ bool, done func(warning string)) { done("") }
 
 // Awaits tells whether the call keeps its cell open until it has its result (Q4). In the background it doesn't.
 func (p *port) Awaits(ref int, args schemas.JSON) bool {
