@@ -14,6 +14,8 @@ type contract struct {
 	*schemas.Contract
 	// broken is why the tool can't be called: a declared schema is no schema (P5).
 	broken *schemas.CallError
+	// asks tells for which arguments the tool needs an approval; nil is for none.
+	asks func(args schemas.JSON) (bool, error)
 }
 
 // contracts are the tools of one registration by name. They are built once an offer, and

@@ -20,9 +20,11 @@ type held struct {
 	// ctx ends when the call is stopped, when a drain gives up, and when the call is over.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// running and stopped are guarded by the desk.
+	// running, stopped and back are guarded by the desk. A call that runs has a place. One that has given it up waits for a
+	// person; once it wants a place again it is queued, and back is closed when it has one.
 	running bool
 	stopped bool
+	back    chan struct{}
 	// ack says that the call is held, when it takes its time.
 	ack acknowledgement
 	// progress is what its tool has said while it runs.
@@ -30,7 +32,7 @@ type held struct {
 }
 
 // desk decides which calls run: at most limit at once, at most queue more waiting, a
-// sequential tool alone within its run (P4), each call once. It knows no bus and no tool.
+// sequential tool alone within its run (P4), each call once. Calls that wait for a person count as neither. It knows no bus and no tool.
 type desk struct {
 	limit, queueLimit int
 	start             func(*held) // runs the call, on a goroutine of its own; ends in desk.done
@@ -111,6 +113,7 @@ func (d *desk) gateOpen(h *held) bool {
 	return g == nil || !g.alone && !h.target.tool.Sequential
 }
 
+// launch gives a call a place.
 func (d *desk) launch(h *held) {
 	h.running = true
 	d.running++
@@ -121,10 +124,60 @@ func (d *desk) launch(h *held) {
 	}
 	g.running++
 	g.alone = h.target.tool.Sequential
+	if h.back != nil { // its goroutine waits for this
+		close(h.back)
+		h.back = nil
+		return
+	}
 	select {
 	case d.next <- h:
 	default:
 		go d.work(h)
+	}
+}
+
+// release takes a call's place away, if it has one.
+func (d *desk) release(h *held) {
+	if !h.running {
+		return
+	}
+	h.running = false
+	d.running--
+	run := h.call.Address.Run
+	if g := d.runs[run]; g.running == 1 {
+		delete(d.runs, run)
+	} else {
+		g.running--
+	}
+}
+
+// pause lets others in while a running call waits for a person. The call stays held.
+func (d *desk) pause(h *held) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.release(h)
+	d.pump()
+}
+
+// resume returns when a paused call has a place again, before all that came later, or when it isn't wanted any more.
+func (d *desk) resume(h *held) {
+	back := make(chan struct{})
+	d.mu.Lock()
+	h.back = back
+	first := slices.IndexFunc(d.queue, func(q *held) bool { return q.back == nil })
+	if first < 0 {
+		first = len(d.queue)
+	}
+	d.queue = slices.Insert(d.queue, first, h)
+	d.pump()
+	d.mu.Unlock()
+	select {
+	case <-back:
+	case <-h.ctx.Done():
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.queue = slices.DeleteFunc(d.queue, func(q *held) bool { return q == h })
+		d.pump()
 	}
 }
 
@@ -154,13 +207,7 @@ func (d *desk) done(h *held, answer *schemas.Answer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.calls, h.key)
-	d.running--
-	run := h.call.Address.Run
-	if g := d.runs[run]; g.running == 1 {
-		delete(d.runs, run)
-	} else {
-		g.running--
-	}
+	d.release(h)
 	d.recent.add(h.key, answer, h.stopped)
 	d.pump()
 	d.settleIdle()
@@ -189,7 +236,7 @@ func (d *desk) pump() {
 	d.queue = kept
 }
 
-// stop ends a call that nobody waits for any more. A queued one never runs; a running one
+// stop ends a call that nobody waits for any more. A queued one never runs; one that runs or waits for a person
 // has its context ended, and what it still returns is dropped. One that hasn't come yet is
 // remembered, and not run when it does.
 func (d *desk) stop(key string) {
@@ -210,11 +257,11 @@ func (d *desk) stop(key string) {
 	}
 }
 
-// drop takes queued calls out.
+// drop takes out queued calls that have no goroutine yet.
 func (d *desk) drop(which func(*held) bool) (dropped []*held) {
 	kept := d.queue[:0]
 	for _, h := range d.queue {
-		if which(h) {
+		if h.back == nil && which(h) {
 			delete(d.calls, h.key)
 			d.recent.add(h.key, nil, true)
 			dropped = append(dropped, h)

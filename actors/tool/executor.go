@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codecell/codecell/actors/approval"
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 )
@@ -29,10 +31,10 @@ type Options struct {
 	Providers []Provider
 	// Pipeline is what every call passes before and after its tool (P1).
 	Pipeline Pipeline
-	// Concurrency and Queue bound the calls that run and that wait; 0 means the default.
-	Concurrency, Queue int
 	// Hooks are asked about every call, in this order and after those of the pipeline.
 	Hooks []Hook
+	// Concurrency and Queue bound the calls that run and that wait; 0 means the default.
+	Concurrency, Queue int
 	// Feed gets the executor's facts. If nil, the executor has one of its own.
 	Feed *bus.Feed
 	// Progress is told how far a tool is, where it says so (P2). It must not block.
@@ -52,6 +54,7 @@ type Executor struct {
 	ownFeed  bool
 	registry *bus.Registry
 	desk     *desk
+	gate     *approval.Gate // nil if the pipeline has an approver of its own
 	owners   []*owner
 	subs     []*bus.Subscription
 	service  *bus.Announcement
@@ -75,10 +78,10 @@ func Start(ctx context.Context, conn *bus.Conn, o Options) (_ *Executor, err err
 	}
 	e.desk = newDesk(orDefault(o.Concurrency, DefaultConcurrency), orDefault(o.Queue, DefaultQueue), e.run)
 	e.pipeline.Dispatching = e.dispatching(o.Pipeline.Dispatching)
-	if err := e.adopt(o.Providers); err != nil {
+	if err := e.pipeline.addHooks(o.Hooks, e.log); err != nil {
 		return nil, err
 	}
-	if err := e.pipeline.addHooks(o.Hooks, e.log); err != nil {
+	if err := e.adopt(o.Providers); err != nil {
 		return nil, err
 	}
 	if e.registry, err = bus.OpenRegistry(ctx, conn); err != nil {
@@ -86,6 +89,12 @@ func Start(ctx context.Context, conn *bus.Conn, o Options) (_ *Executor, err err
 	}
 	if e.feed == nil {
 		e.feed, e.ownFeed = bus.NewFeed(conn), true
+	}
+	if e.pipeline.Approval == nil {
+		e.gate = approval.New(conn, approval.Options{
+			Executor: e.id, Timeout: cmp.Or(o.Pipeline.ApprovalTimeout, DefaultApprovalTimeout), Tell: e.tell, Logger: e.log,
+		})
+		e.pipeline.Approval = e.gate
 	}
 	watching, stop := context.WithCancel(context.Background())
 	e.stop = stop
@@ -158,6 +167,7 @@ func (e *Executor) undo() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()
+	e.closeGate(ctx)
 	_ = e.registry.Close(ctx)
 	if e.ownFeed {
 		_ = e.feed.Close(ctx)
@@ -195,7 +205,7 @@ func (e *Executor) Problems() (all []string) {
 func (e *Executor) Load() (running, queued int) { return e.desk.counts() }
 
 // Close drains: the executor leaves the registry and the queue groups, and lets the calls
-// that it holds end. When ctx ends first, calls that wait are refused, calls that run are
+// that it holds end; those that wait for an approval end at once, and are not run. When ctx ends first, calls that wait are refused, calls that run are
 // cancelled, and those that don't listen end as unknown. Then the providers are closed.
 func (e *Executor) Close(ctx context.Context) error {
 	e.close.Do(func() { e.err = e.drain(ctx) })
@@ -220,6 +230,7 @@ func (e *Executor) drain(ctx context.Context) error {
 		errs = append(errs, w.leave(late))
 	}
 	e.desk.close()
+	e.closeGate(late)
 	select {
 	case <-e.desk.idle:
 	case <-ctx.Done():
@@ -241,6 +252,13 @@ func (e *Executor) drain(ctx context.Context) error {
 		errs = append(errs, e.conn.Flush(end))
 	}
 	return errors.Join(errs...)
+}
+
+// closeGate ends the calls that wait for a person. They may wait for longer than a drain.
+func (e *Executor) closeGate(ctx context.Context) {
+	if e.gate != nil {
+		e.gate.Close(ctx)
+	}
 }
 
 // abandon ends what is still held.

@@ -52,11 +52,7 @@ func funcs(t testing.TB, owner string, tools ...Func) *FuncSet {
 }
 
 func raw(name string, fn Handler, opts ...Option) Func {
-	tool := schemas.Tool{Name: name}
-	for _, o := range opts {
-		o(&tool)
-	}
-	return Raw(tool, fn)
+	return Raw(schemas.Tool{Name: name}, fn, opts...)
 }
 
 func TestSpec_U2_CallsAreAnswered(t *testing.T) {

@@ -22,26 +22,45 @@ type Handler func(ctx context.Context, args schemas.JSON) (schemas.JSON, error)
 type Func struct {
 	tool schemas.Tool
 	call Handler
+	asks func(args schemas.JSON) (bool, error) // nil: for no arguments
 	err  error
 }
 
 // Option says something about a tool beyond its name, description and types.
-type Option func(*schemas.Tool)
+type Option func(*Func)
 
 // ReplaySafe vouches that running the tool again changes nothing (R1).
-func ReplaySafe() Option { return func(t *schemas.Tool) { t.ReplaySafe = true } }
+func ReplaySafe() Option { return func(f *Func) { f.tool.ReplaySafe = true } }
 
 // Idempotent says that a lost call may be sent again with the same idempotency key (U2).
-func Idempotent() Option { return func(t *schemas.Tool) { t.Idempotent = true } }
+func Idempotent() Option { return func(f *Func) { f.tool.Idempotent = true } }
 
 // Sequential makes the tool run alone within its run's catalog (P4).
-func Sequential() Option { return func(t *schemas.Tool) { t.Sequential = true } }
+func Sequential() Option { return func(f *Func) { f.tool.Sequential = true } }
 
 // OwnerOnly keeps the tool from runs whose sender isn't the owner.
-func OwnerOnly() Option { return func(t *schemas.Tool) { t.OwnerOnly = true } }
+func OwnerOnly() Option { return func(f *Func) { f.tool.OwnerOnly = true } }
 
 // Label gives the tool a short name for people.
-func Label(text string) Option { return func(t *schemas.Tool) { t.Label = text } }
+func Label(text string) Option { return func(f *Func) { f.tool.Label = text } }
+
+// Approval demands that somebody approves every call (P3).
+func Approval() Option { return func(f *Func) { f.tool.Approval = true } }
+
+// ApprovalWhen demands that somebody approves the calls whose arguments, read into In, the function says yes to (P3).
+// Arguments that don't fit In are refused, as are those for which it panics. It is asked about the arguments as they
+// would be dispatched, and must not block.
+func ApprovalWhen[In any](asks func(in In) bool) Option {
+	return func(f *Func) {
+		f.asks = func(args schemas.JSON) (bool, error) {
+			var in In
+			if err := json.Unmarshal(args, &in); err != nil {
+				return false, fmt.Errorf("the arguments don't fit: %w", err)
+			}
+			return asks(in), nil
+		}
+	}
+}
 
 // New makes a tool of a Go function. The input schema is inferred from In, which must be a
 // struct: its fields by their json names, required unless they are omitempty or omitzero,
@@ -58,7 +77,7 @@ func New[In, Out any](name, description string, fn func(ctx context.Context, in 
 		f.tool.Output, f.err = infer[Out]()
 	}
 	for _, opt := range opts {
-		opt(&f.tool)
+		opt(&f)
 	}
 	f.call = func(ctx context.Context, args schemas.JSON) (schemas.JSON, error) {
 		var in In
@@ -76,7 +95,13 @@ func New[In, Out any](name, description string, fn func(ctx context.Context, in 
 
 // Raw makes a tool of a function on JSON and a description that the caller wrote. The
 // owner, source and tier of t are overwritten by [Funcs].
-func Raw(t schemas.Tool, fn Handler) Func { return Func{tool: t, call: fn} }
+func Raw(t schemas.Tool, fn Handler, opts ...Option) Func {
+	f := Func{tool: t, call: fn}
+	for _, opt := range opts {
+		opt(&f)
+	}
+	return f
+}
 
 // infer gives the JSON Schema of a Go type.
 func infer[T any]() (schemas.JSON, error) {
@@ -107,6 +132,7 @@ type FuncSet struct {
 	mu    sync.RWMutex
 	offer schemas.Registration
 	calls map[string]Handler
+	asks  map[string]func(schemas.JSON) (bool, error)
 }
 
 // Funcs offers Go functions as the native tools of one owner: a plugin's id, say. It
@@ -126,6 +152,7 @@ func Funcs(owner string, tools ...Func) (*FuncSet, error) {
 // Set replaces the tools. Calls in flight go on. After an error the old tools stay.
 func (s *FuncSet) Set(tools ...Func) error {
 	calls := make(map[string]Handler, len(tools))
+	asks := map[string]func(schemas.JSON) (bool, error){}
 	offer := schemas.Registration{Source: schemas.SourceNative, Owner: s.owner}
 	for i, f := range tools {
 		switch {
@@ -140,11 +167,11 @@ func (s *FuncSet) Set(tools ...Func) error {
 		}
 		t := f.tool
 		t.Source, t.Owner, t.Tier = schemas.SourceNative, s.owner, s.tier
-		calls[t.Name] = f.call
+		calls[t.Name], asks[t.Name] = f.call, f.asks
 		offer.Tools = append(offer.Tools, t)
 	}
 	s.mu.Lock()
-	s.calls, s.offer = calls, offer
+	s.calls, s.asks, s.offer = calls, asks, offer
 	s.mu.Unlock()
 	s.changed.note()
 	return nil
@@ -155,6 +182,13 @@ func (s *FuncSet) Offer() schemas.Registration {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.offer
+}
+
+// Asks gives the function that tells for which arguments a tool needs an approval, or nil.
+func (s *FuncSet) Asks(tool string) func(args schemas.JSON) (bool, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.asks[tool]
 }
 
 // Changed is signalled by [FuncSet.Set].

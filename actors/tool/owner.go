@@ -64,6 +64,11 @@ func (w *owner) update(ctx context.Context) error {
 	offer := w.provider.Offer()
 	offer.Executor, offer.Source, offer.Owner = w.e.id, w.source, w.name
 	made, problems := compileOffer(offer, w.known)
+	if by, ok := w.provider.(asker); ok {
+		for name, c := range made {
+			c.asks = by.Asks(name)
+		}
+	}
 	offer.Problems = slices.Concat(offer.Problems, problems)
 	w.current.Store(&made)
 	for name := range made {

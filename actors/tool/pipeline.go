@@ -70,7 +70,7 @@ type Pipeline struct {
 	Approval        Approver
 	ApprovalTimeout time.Duration
 	After           []After
-	Recorder Recorder
+	Recorder        Recorder
 	// Dispatching is told right before a call reaches its tool. It must not block.
 	Dispatching func(call *schemas.Call)
 }
@@ -79,14 +79,14 @@ type Pipeline struct {
 type dispatcher func(ctx context.Context, call *schemas.Call) (schemas.JSON, error)
 
 // run takes one call through all stages. The call is not changed: a rewritten input goes on
-// in a copy. Between the stages an ended context stops the call before it reaches its tool. awaiting is told when the
-// call waits for a person.
+// in a copy. Between the stages an ended context stops the call before it reaches its tool. waiting is told when the
+// call waits for a person, and the function that it gives when that person has approved.
 func (p *Pipeline) run(
-	ctx context.Context, call *schemas.Call, c *contract, dispatch dispatcher, awaiting func(approval string), log *slog.Logger,
+	ctx context.Context, call *schemas.Call, c *contract, dispatch dispatcher, waiting func(approval string) (approved func()), log *slog.Logger,
 ) (schemas.JSON, *schemas.CallError) {
 	rec := &Record{Call: call, Tool: &c.tool, Args: call.Args}
 	begun := time.Now()
-	rec.Err = p.admit(ctx, rec, c, awaiting, log)
+	rec.Err = p.admit(ctx, rec, c, waiting, log)
 	if rec.Err == nil && ctx.Err() != nil {
 		rec.Err = refused(schemas.CallToolError, atTool, "%s was cancelled before it started", c.tool.Name)
 	}
@@ -127,7 +127,9 @@ func (r *Record) withhold(why error) {
 }
 
 // admit takes a call up to the point where its tool may run.
-func (p *Pipeline) admit(ctx context.Context, rec *Record, c *contract, awaiting func(string), log *slog.Logger) *schemas.CallError {
+func (p *Pipeline) admit(
+	ctx context.Context, rec *Record, c *contract, waiting func(string) func(), log *slog.Logger,
+) *schemas.CallError {
 	if c.broken != nil {
 		return c.broken
 	}
@@ -163,16 +165,7 @@ func (p *Pipeline) admit(ctx context.Context, rec *Record, c *contract, awaiting
 		}
 		rec.Args = args
 	}
-	if p.Approval == nil {
-		if asked != "" || rec.Tool.Approval {
-			return refused(schemas.CallInvalidInput, atApproval, "%s needs an approval, and its executor has no way to ask for one", name)
-		}
-		return nil
-	}
-	if err := guard("approval", log, func() error { return p.Approval.Approve(ctx, rec.with(), rec.Tool, asked, awaiting) }); err != nil {
-		return refused(schemas.CallInvalidInput, atApproval, "%s: %s", name, clip(err.Error(), maxMessageBytes))
-	}
-	return nil
+	return p.approve(ctx, rec, c, asked, waiting, log)
 }
 
 // dispatch runs the tool and checks what it returns.

@@ -49,7 +49,7 @@ func (s *stages) pipeline() *Pipeline {
 }
 
 var strictTool = schemas.Tool{
-	Source: schemas.SourceNative, Owner: "p", Name: "t",
+	Source: schemas.SourceNative, Owner: "p", Name: "t", Approval: true,
 	Parameters: schemas.JSON(`{"type":"object","properties":{"n":{"type":"integer"},"d":{"type":"integer","default":1}},"required":["n"],"additionalProperties":false}`),
 	Output:     schemas.JSON(`{"type":"object","properties":{"ok":{"type":"boolean"},"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"},"d":{"type":"integer"},"e":{"type":"integer"},"f":{"type":"integer"}},"required":["ok"]}`),
 }

@@ -71,7 +71,7 @@ func (e *Executor) run(h *held) {
 	value, fail := e.pipeline.run(h.ctx, h.call, h.target, func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
 		defer h.progress.end()
 		return h.owner.provider.Call(ctx, call, e.reporter(h))
-	}, func(string) { e.awaiting(h) }, e.log)
+	}, func(string) func() { return e.awaiting(h) }, e.log)
 	h.cancel()
 	h.ack.cancel()
 	var answer *schemas.Answer
@@ -81,10 +81,22 @@ func (e *Executor) run(h *held) {
 	e.desk.done(h, answer)
 }
 
-// awaiting tells that a call waits for a person (S6).
-func (e *Executor) awaiting(h *held) {
+// awaiting tells that a call waits for a person (S6), and lets others have its place. What it gives is called when that
+// person has approved: it returns when the call has a place again, or has ended.
+func (e *Executor) awaiting(h *held) (approved func()) {
+	h.ack.cancel() // after awaiting, accepted means that the call was approved
+	e.desk.pause(h)
+	e.hold(h, schemas.AnswerAwaiting)
+	return func() {
+		e.hold(h, schemas.AnswerAccepted)
+		e.desk.resume(h)
+	}
+}
+
+// hold says that the executor has a call, and in which state, unless nobody wants to know.
+func (e *Executor) hold(h *held, state schemas.AnswerState) {
 	if h.ctx.Err() == nil {
-		_ = e.conn.Publish(h.reply, "", &schemas.Answer{ID: h.call.ID, Executor: e.id, State: schemas.AnswerAwaiting})
+		_ = e.conn.Publish(h.reply, "", &schemas.Answer{ID: h.call.ID, Executor: e.id, State: state})
 	}
 }
 
