@@ -63,6 +63,8 @@ type (
 	legDone  struct{ LegDone }
 	parkDone struct{ Event }
 	fired    struct{ Timer }
+	// committed says how the commit of what the program stored ended.
+	committed struct{ warning string }
 )
 
 func newShell(deps Deps, spec Spec) *shell {
@@ -75,7 +77,9 @@ func newShell(deps Deps, spec Spec) *shell {
 		deps: deps, spec: spec, log: log, guest: newGuest(deps, spec, log), timers: make(timers),
 		machine: NewMachine(MachineSpec{
 			Address: spec.Address, Title: spec.Title, Limits: spec.Limits, Start: spec.Start,
-			RestartSafe: spec.RestartSafe, Required: spec.Required, Live: spec.Live, Tool: spec.Port.Tool, Telemetry: spec.Port.Telemetry,
+			RestartSafe: spec.RestartSafe, Required: spec.Required, Live: spec.Live, Record: spec.Record,
+			Tool: spec.Port.Tool, Telemetry: spec.Port.Telemetry, Awaits: spec.Port.Awaits, Keep: spec.Port.Keep,
+			Unsaved: spec.Port.Unsaved, DryRun: spec.Port.DryRun,
 		}),
 	}
 }
@@ -99,6 +103,8 @@ func (s *shell) Receive(ctx actor.Context) {
 		s.feed(WorkerWanted{At: time.Now()})
 	case *parkDone:
 		s.feed(m.Event)
+	case *committed:
+		s.feed(Committed{At: time.Now(), Warning: m.warning})
 	case *Wait:
 		s.feed(Observed{At: time.Now(), Start: m.Start, Observer: s.observe(m.CallID, m.Reply)})
 	case *Cancel:
@@ -206,6 +212,9 @@ func (s *shell) lastWords(why string) {
 	}
 	for _, id := range s.machine.Dispatched() {
 		s.spec.Port.Cancel(id)
+		if s.spec.Record {
+			s.spec.Port.Settled(Settled{ID: id, Outcome: schemas.Unknown})
+		}
 	}
 	for _, k := range [...]slot.Kind{slot.Slot, slot.Worker} {
 		s.root.Send(s.deps.Ledger, &slot.Free{Holder: s.self, Kind: k})

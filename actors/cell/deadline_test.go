@@ -1,47 +1,70 @@
 package cell
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/codecell/codecell/schemas"
 )
 
-// S5: a cell that has waited for its tools nearly all the time may end the leg that it is in when the budget ends, and
+// legOf is the leg that the effects begin.
+func legOf(t *testing.T, effects []Effect) RunLeg {
+	t.Helper()
+	for _, e := range effects {
+		if leg, ok := e.(RunLeg); ok {
+			return leg
+		}
+	}
+	t.Fatalf("no leg in %+v", effects)
+	return RunLeg{}
+}
+
+// answerOf is the result that the effects give.
+func answerOf(effects []Effect) *schemas.Result {
+	for _, e := range effects {
+		if r, ok := e.(Respond); ok {
+			return r.Result
+		}
+	}
+	return nil
+}
+
+// S5: a cell that has waited for its tools most of the time may end the leg that it is in when the budget ends, and
 // waits on. One that has computed may not.
 func TestSpec_S5_AtWorkWhenTheBudgetEnds(t *testing.T) {
 	for _, c := range []struct {
-		name       string
-		waited     time.Duration // of the budget of a second
-		left, more time.Duration
+		name             string
+		computed, waited time.Duration // of the budget of a second
+		more             time.Duration
 	}{
-		{"waited", 990 * time.Millisecond, 10 * time.Millisecond, lastLeg},
-		{"waited, with time enough", 600 * time.Millisecond, 400 * time.Millisecond, 400 * time.Millisecond},
-		{"computed", 10 * time.Millisecond, 10 * time.Millisecond, 10 * time.Millisecond},
+		{"waited", 0, 990 * time.Millisecond, lastLeg},
+		{"waited, with time enough", 0, 600 * time.Millisecond, 400 * time.Millisecond},
+		{"waited more than computed", 400 * time.Millisecond, 590 * time.Millisecond, lastLeg},
+		{"computed more than waited", 600 * time.Millisecond, 390 * time.Millisecond, 10 * time.Millisecond},
+		{"computed", 980 * time.Millisecond, 10 * time.Millisecond, 10 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, now := afterFirstLeg(t, MachineSpec{}, Request{ID: "1", Kind: TimerRequest})
+			m, now := begun(MachineSpec{})
+			now = now.Add(c.computed)
+			m.Step(LegDone{At: now, Requests: []Request{{ID: "1", Kind: TimerRequest}}})
+			m.Step(SlotGranted{At: now})
 			now = now.Add(c.waited)
-			m.deadline = now.Add(c.left)
-			var legs []RunLeg
-			for _, e := range m.Step(TimerFired{At: now, Timer: Timer{Kind: RequestTimer, Request: "1"}}) {
-				if leg, ok := e.(RunLeg); ok {
-					legs = append(legs, leg)
-				}
+			leg := legOf(t, m.Step(TimerFired{At: now, Timer: Timer{Kind: RequestTimer, Request: "1"}}))
+			if got := leg.Deadline.Sub(now); got != c.more {
+				t.Fatalf("the leg has %v, want %v", got, c.more)
 			}
-			if len(legs) != 1 || legs[0].Deadline.Sub(now) != c.more {
-				t.Fatalf("legs %+v, want one of %v", legs, c.more)
-			}
-			m.Step(TimerFired{At: m.deadline, Timer: m.life})
-			m.Step(LegDone{At: m.deadline, Requests: []Request{{ID: "2", Kind: TimerRequest}}})
-			m.Step(Parked{At: m.deadline})
+			end := m.clock.deadline
+			m.Step(TimerFired{At: end, Timer: m.life})
+			m.Step(LegDone{At: end, Requests: []Request{{ID: "2", Kind: TimerRequest}}})
+			m.Step(Parked{At: end})
 			if m.phase != phaseParked || len(m.observers) > 0 {
 				t.Errorf("phase %d with %d observers, want a parked cell whose call is answered", m.phase, len(m.observers))
 			}
 			// The next call begins from nothing.
-			m.Step(Observed{At: m.deadline, Observer: &Observer{CallID: "w"}})
-			if m.calmed != 0 {
-				t.Errorf("%v of waiting was carried over", m.calmed)
+			m.Step(Observed{At: end, Observer: &Observer{CallID: "w"}})
+			if m.effort.spent != 0 || m.effort.helped {
+				t.Errorf("carried over: %+v", m.effort)
 			}
 		})
 	}
@@ -53,13 +76,84 @@ func TestSpec_S5_AnsweredInTheLastLeg(t *testing.T) {
 	now = now.Add(990 * time.Millisecond)
 	m.Step(Answer{At: now, ID: "1", State: schemas.AnswerDone})
 	m.Step(Answer{At: now, ID: "2", State: schemas.AnswerDone})
-	m.Step(TimerFired{At: m.deadline, Timer: m.life})
-	m.Step(LegDone{At: m.deadline})
-	effects := m.Step(Parked{At: m.deadline})
-	for _, e := range effects {
-		if r, ok := e.(Respond); ok && r.Result.Status == schemas.StatusWaiting {
-			return
+	end := m.clock.deadline
+	m.Step(TimerFired{At: end, Timer: m.life})
+	m.Step(LegDone{At: end})
+	if r := answerOf(m.Step(Parked{At: end})); r == nil || r.Status != schemas.StatusWaiting {
+		t.Errorf("result %+v", r)
+	}
+}
+
+// S5, S9: a program that calls again and again, whose budget ends within a leg. If tools have answered it waits, however
+// short their work and however often; if they refused or failed on the spot, it has used the budget up by itself.
+func TestSpec_S5_S9_LoopsOfCalls(t *testing.T) {
+	refused := &schemas.CallError{Code: schemas.CallInvalidInput, Effect: schemas.NotStarted}
+	broken := &schemas.CallError{Code: schemas.CallToolError, Effect: schemas.Unknown}
+	for _, c := range []struct {
+		name      string
+		leg, tool time.Duration
+		errs      []*schemas.CallError // of one call after the other
+		waits     bool
+	}{
+		{"light polling", 100 * time.Microsecond, 100 * time.Microsecond, []*schemas.CallError{nil}, true},
+		{"light polling on a busy machine", 900 * time.Microsecond, 100 * time.Microsecond, []*schemas.CallError{nil}, true},
+		{"a long poll", 5 * time.Millisecond, 50 * time.Millisecond, []*schemas.CallError{nil}, true},
+		{"a long poll that fails", 5 * time.Millisecond, 50 * time.Millisecond, []*schemas.CallError{broken}, true},
+		{"computing between calls", 50 * time.Millisecond, time.Millisecond, []*schemas.CallError{nil}, false},
+		{"refusals", 100 * time.Microsecond, 0, []*schemas.CallError{refused}, false},
+		{"refusals that take their time", 100 * time.Microsecond, 30 * time.Millisecond, []*schemas.CallError{refused}, false},
+		{"failures on the spot", 100 * time.Microsecond, 100 * time.Microsecond, []*schemas.CallError{broken}, false},
+		{"mostly refusals", 100 * time.Microsecond, 100 * time.Microsecond, []*schemas.CallError{refused, refused, refused, nil}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, now := begun(MachineSpec{})
+			leg := RunLeg{Deadline: m.clock.deadline}
+			for i := 1; ; i++ {
+				if now = now.Add(c.leg); now.After(leg.Deadline) { // the guest is stopped
+					m.Step(LegDone{At: leg.Deadline, Failure: &Failure{Code: schemas.Timeout, Text: "stopped"}})
+					break
+				}
+				if now.After(m.clock.deadline) {
+					m.Step(TimerFired{At: m.clock.deadline, Timer: m.life})
+				}
+				id := strconv.Itoa(i)
+				m.Step(LegDone{At: now, Requests: []Request{{ID: id, Kind: CallRequest}}})
+				m.Step(SlotGranted{At: now})
+				if m.phase == phaseParking { // at the deadline, with a call pending
+					m.Step(Parked{At: now})
+					break
+				}
+				now = now.Add(c.tool)
+				if now.After(m.clock.deadline) {
+					now = m.clock.deadline.Add(-time.Microsecond) // what is decided here is the end within a leg
+				}
+				leg = legOf(t, m.Step(Answer{At: now, ID: id, State: schemas.AnswerDone, Err: c.errs[i%len(c.errs)]}))
+			}
+			if waits := m.phase == phaseParked; waits != c.waits {
+				t.Errorf("waits: %v, result %+v, effort %+v", waits, m.result, m.effort)
+			}
+		})
+	}
+}
+
+// S9: a refusal that arrives while the cell is being parked is nothing to wait for.
+func TestSpec_S9_RefusedWhileItParks(t *testing.T) {
+	for _, c := range []struct {
+		err  *schemas.CallError
+		want schemas.Status
+	}{
+		{nil, schemas.StatusWaiting},
+		{&schemas.CallError{Code: schemas.CallInvalidInput, Effect: schemas.NotStarted}, schemas.StatusFailed},
+	} {
+		m, now := begun(MachineSpec{})
+		now = now.Add(time.Second)
+		m.Step(TimerFired{At: now, Timer: m.life})
+		m.Step(LegDone{At: now, Requests: []Request{{ID: "1", Kind: CallRequest}}})
+		m.Step(SlotGranted{At: now})
+		m.Step(Answer{At: now, ID: "1", State: schemas.AnswerDone, Err: c.err})
+		r := answerOf(m.Step(Parked{At: now}))
+		if r == nil || r.Status != c.want || c.err != nil && r.Code != schemas.Timeout {
+			t.Errorf("with %+v: %+v", c.err, r)
 		}
 	}
-	t.Errorf("effects %+v, result %+v", effects, m.result)
 }

@@ -11,7 +11,7 @@ import (
 func (s *shell) do(e Effect) {
 	switch e := e.(type) {
 	case RunLeg:
-		s.guest.run(e.Answers, e.Deadline, func(done LegDone) { s.root.Send(s.self, &legDone{done}) })
+		s.guest.run(e, func(done LegDone) { s.root.Send(s.self, &legDone{done}) })
 	case StopLeg:
 		s.guest.stop()
 	case Park:
@@ -22,6 +22,10 @@ func (s *shell) do(e Effect) {
 		s.dispatch(e.Call)
 	case CancelCall:
 		s.spec.Port.Cancel(e.ID)
+	case Settle:
+		s.spec.Port.Settled(e.Settled)
+	case Commit:
+		s.spec.Port.Commit(e.Tainted, func(warning string) { s.root.Send(s.self, &committed{warning}) })
 	case Respond:
 		for _, o := range e.To {
 			o.answer(e.Result)

@@ -28,6 +28,8 @@ type (
 		Answers []Settlement
 		// Deadline stops the leg.
 		Deadline time.Time
+		// Tainted: data of an MCP server or a client has reached the program (O5).
+		Tainted bool
 	}
 	// StopLeg stops the running leg; its LegDone still follows.
 	StopLeg struct{}
@@ -39,6 +41,10 @@ type (
 	Dispatch struct{ Call Call }
 	// CancelCall says that nobody waits for a dispatched call any more.
 	CancelCall struct{ ID string }
+	// Settle says how a dispatched call has ended (P6).
+	Settle struct{ Settled Settled }
+	// Commit keeps what the program stored; [Committed] follows, always.
+	Commit struct{ Tainted bool }
 	// SetTimer sets a timer: at the time At, or, if that's zero, After from now.
 	SetTimer struct {
 		Timer Timer
@@ -73,6 +79,8 @@ func (Park) effect()       {}
 func (DropGuest) effect()  {}
 func (Dispatch) effect()   {}
 func (CancelCall) effect() {}
+func (Settle) effect()     {}
+func (Commit) effect()     {}
 func (SetTimer) effect()   {}
 func (ClearTimer) effect() {}
 func (Respond) effect()    {}

@@ -19,8 +19,8 @@ func (m *Machine) complete(at time.Time) {
 		m.fail(at, Failure{Code: schemas.InternalError, Text: "the program waits for a promise that nothing can settle: " +
 			"it is pending without host work. Await a tool call, a timer or yield_control, or resolve the promise yourself."})
 	default:
-		items, value := m.output.Completed(m.main.Value)
-		m.finish(at, &schemas.Result{Status: schemas.StatusCompleted, Value: value, Output: items})
+		items, value := m.output.Completed(m.main.Value, m.keeper())
+		m.commit(at, &schemas.Result{Status: schemas.StatusCompleted, Value: value, Output: items})
 	}
 }
 
@@ -35,7 +35,7 @@ func (m *Machine) fail(at time.Time, f Failure) {
 // finish releases everything, gives the terminal result, and ends.
 func (m *Machine) finish(at time.Time, r *schemas.Result) {
 	m.releaseRequests(at)
-	m.emit(ClearTimer{m.life})
+	m.endLife()
 	m.endGrace()
 	if m.spec.Live && m.started && (m.phase == phaseQueued || m.phase == phaseParked) {
 		m.emit(DropGuest{})
@@ -76,7 +76,7 @@ func (m *Machine) dropGuest() {
 func (m *Machine) releaseRequests(at time.Time) {
 	for _, q := range m.requests.all {
 		switch {
-		case q.Kind == YieldRequest || q.state != sent && q.state != started:
+		case q.Kind == YieldRequest || !q.state.out():
 		case q.Kind == TimerRequest:
 			m.emit(ClearTimer{Timer{Kind: RequestTimer, Request: q.ID}})
 		default:
@@ -85,14 +85,20 @@ func (m *Machine) releaseRequests(at time.Time) {
 				At: at.UnixNano(), Address: m.spec.Address, Call: q.ID, Outcome: schemas.Unknown,
 				DurationUs: at.Sub(q.sent).Microseconds(),
 			}})
+			if m.spec.Record {
+				m.emit(Settle{Settled{ID: q.ID, Outcome: schemas.Unknown, Duration: at.Sub(q.sent)}})
+			}
 		}
 	}
-	m.requests.all, m.requests.taken = nil, 0
+	m.requests.all, m.requests.taken, m.requests.awaiting = nil, 0, 0
 }
 
 // respond answers all observers with one result and remembers it for a repeated wait.
 func (m *Machine) respond(r *schemas.Result) {
 	r.Untrusted = m.untrusted
+	if m.spec.DryRun != nil {
+		r.DryRun = m.spec.DryRun()
+	}
 	r.ReplaySafe = m.spec.RestartSafe && r.Status != schemas.StatusFailed
 	m.addTelemetry(r)
 	if len(m.observers) == 0 {
@@ -113,8 +119,8 @@ func (m *Machine) abort(e Abort) {
 	if e.Observer != nil {
 		m.enders = append(m.enders, e.Observer)
 	}
-	if m.phase == phaseStopping {
-		return
+	if m.phase >= phaseStopping {
+		return // it is ending anyway
 	}
 	reason := e.Reason
 	if reason == "" {
@@ -139,7 +145,7 @@ func (m *Machine) exhausted() Failure {
 	switch {
 	case m.rigid != nil:
 		return *m.rigid
-	case m.spec.Required:
+	case m.required:
 		how = ", beside the time that it was parked for its tools"
 	}
 	return Failure{Code: schemas.Timeout, Text: "code mode timeout exceeded: the program used up its budget of " + m.budget() + how}
@@ -148,7 +154,10 @@ func (m *Machine) exhausted() Failure {
 // expired says why a parked cell was given up (S4).
 func (m *Machine) expired() Failure {
 	why := "nobody waited for it in time"
-	if m.spec.Required {
+	switch {
+	case len(m.observers) > 0 && m.requests.awaiting > 0:
+		why = "no decision about its calls came within " + longestApproval.String()
+	case m.required:
 		why = "none of its pending calls and timers answered within " + m.spec.Limits.SnapshotTTL.String()
 	}
 	return Failure{Code: schemas.Aborted, Text: "code mode run expired: " + why}

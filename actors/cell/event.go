@@ -9,9 +9,8 @@ import (
 // Event is something that happened to a cell. Events that matter for time say when, on the
 // monotonic clock.
 //
-// Approvals (S6) have their place here: two more events, ApprovalOpened and ApprovalClosed, that
-// stop and restart the deadline.
-type Event interface{ event() }
+// Approvals (S6) are news of calls: an [Answer] opens one with its State, and the next about the same call closes it.
+type Event interface{ when() time.Time }
 
 type (
 	// Begin is the first event.
@@ -98,20 +97,26 @@ type (
 		Reason   string
 		Observer *Observer
 	}
+	// Committed says that what the program stored is kept, or, with a Warning, why it isn't (T2).
+	Committed struct {
+		At      time.Time
+		Warning string
+	}
 )
 
-func (Begin) event()         {}
-func (WorkerGranted) event() {}
-func (SlotGranted) event()   {}
-func (SlotRefused) event()   {}
-func (WorkerWanted) event()  {}
-func (LegDone) event()       {}
-func (Parked) event()        {}
-func (ParkFailed) event()    {}
-func (Answer) event()        {}
-func (TimerFired) event()    {}
-func (Observed) event()      {}
-func (Abort) event()         {}
+func (e Begin) when() time.Time         { return e.At }
+func (e WorkerGranted) when() time.Time { return e.At }
+func (e SlotGranted) when() time.Time   { return e.At }
+func (e SlotRefused) when() time.Time   { return e.At }
+func (e WorkerWanted) when() time.Time  { return e.At }
+func (e LegDone) when() time.Time       { return e.At }
+func (e Parked) when() time.Time        { return e.At }
+func (e ParkFailed) when() time.Time    { return e.At }
+func (e Answer) when() time.Time        { return e.At }
+func (e TimerFired) when() time.Time    { return e.At }
+func (e Observed) when() time.Time      { return e.At }
+func (e Abort) when() time.Time         { return e.At }
+func (e Committed) when() time.Time     { return e.At }
 
 // Observer is one exec, wait or cancel that wants an answer.
 type Observer struct {
@@ -169,7 +174,8 @@ type Settlement struct {
 	Value schemas.JSON
 	Err   *schemas.CallError
 
-	kept int // bytes counted in the inbox
+	kept   int  // bytes counted in the inbox
+	worked bool // somebody has worked for it, or it is what the program waited for
 }
 
 func (s *Settlement) size() int {

@@ -31,7 +31,7 @@ type guest struct {
 	snapshot  []byte
 	started   bool
 	settled   bool // the main program has settled
-	untrusted bool // set by look-ups within a leg
+	untrusted bool // data of an MCP server or a client has reached the program by now (O5)
 
 	mu        sync.Mutex
 	busy      bool // a goroutine uses the guest
@@ -51,13 +51,13 @@ func newGuest(d Deps, s Spec, log *slog.Logger) *guest {
 }
 
 // run starts a leg on its goroutine; done is called with its end, on that goroutine.
-func (g *guest) run(answers []Settlement, deadline time.Time, done func(LegDone)) {
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+func (g *guest) run(r RunLeg, done func(LegDone)) {
+	ctx, cancel := context.WithDeadline(context.Background(), r.Deadline)
 	g.mu.Lock()
 	g.busy, g.cancel = true, cancel
 	g.mu.Unlock()
 	g.do(func() {
-		e := g.leg(ctx, answers)
+		e := g.leg(ctx, r.Answers, r.Tainted)
 		cancel()
 		g.rest()
 		e.At = time.Now()
@@ -137,7 +137,7 @@ func (g *guest) drop() {
 }
 
 // leg makes the guest live and runs it until it needs the host, or is done.
-func (g *guest) leg(ctx context.Context, answers []Settlement) (end LegDone) {
+func (g *guest) leg(ctx context.Context, answers []Settlement, tainted bool) (end LegDone) {
 	defer func() {
 		if r := recover(); r != nil {
 			g.log.Error("a leg panicked", "panic", r, "stack", string(debug.Stack()))
@@ -147,7 +147,7 @@ func (g *guest) leg(ctx context.Context, answers []Settlement) (end LegDone) {
 			g.drop()
 		}
 	}()
-	g.untrusted = false
+	g.untrusted = tainted
 	if g.live == nil {
 		if f := g.revive(ctx); f != nil {
 			end.Failure = f

@@ -1,7 +1,6 @@
 package cell
 
 import (
-	"slices"
 	"time"
 
 	"github.com/codecell/codecell/schemas"
@@ -11,13 +10,14 @@ import (
 type phase uint8
 
 const (
-	phaseNew      phase = iota
-	phaseQueued         // no guest; a worker is asked for
-	phaseRunning        // a leg runs
-	phaseIdle           // the guest is live and waits for answers, or for the slot
-	phaseParking        // the guest is being made a snapshot
-	phaseParked         // there is a snapshot and no guest
-	phaseStopping       // a leg or a park must end before the cell can
+	phaseNew        phase = iota
+	phaseQueued           // no guest; a worker is asked for
+	phaseRunning          // a leg runs
+	phaseIdle             // the guest is live and waits for answers, or for the slot
+	phaseParking          // the guest is being made a snapshot
+	phaseParked           // there is a snapshot and no guest
+	phaseStopping         // a leg or a park must end before the cell can
+	phaseCommitting       // it has completed but for what it stored
 	phaseEnded
 )
 
@@ -37,7 +37,9 @@ const (
 //
 //   - there is one leg or park at a time, and none without a worker;
 //   - nothing reaches a tool or a timer before the slot is held (S1);
-//   - a required cell answers nothing but its end, and its clock stands exactly while it is parked (Q1, Q2);
+//   - a required cell answers nothing but its end (Q1);
+//   - the clock of a call stands exactly while a required cell is parked (Q2), and while a person decides and no leg or
+//     park is under way (S6);
 //   - every observer is answered once, every request settled at most once, in order of arrival;
 //   - after the terminal state it only answers late observers, and it has released its slot, worker,
 //     timers and calls.
@@ -49,19 +51,20 @@ type Machine struct {
 	slot    slotState
 	ticket  uint64 // of the last ask
 	started bool   // the program has begun: there is state worth keeping
+	// required: the cell answers nothing but its end, by its exec's wish or since one of its calls made it so (Q1, Q4).
+	required bool
 
 	turn     int   // counts timers of the cell's own
 	life     Timer // the one deadline or TTL that runs
-	grace    Timer // runs while a required cell idles with its guest; zero otherwise
-	deadline time.Time
-	left     time.Duration // what a resting required cell has of its budget
-	resumes  int           // waits admitted
-	calm     time.Time     // since when the cell waits for answers in this call; zero while it has work
-	calmed   time.Duration // for how long it has in this call
-	due      bool          // the deadline has passed, and the answer to it is on its way
-	visible  bool          // the park in progress is for the observers, not for the ledger
-	yielded  bool          // a yield was issued in the last leg
-	rigid    *Failure      // why the guest could not be made a snapshot; it hasn't run since
+	grace    Timer // runs while an idle guest is about to be parked unseen; zero otherwise
+	clock    clock // of the call that is open
+	effort   effort
+	personal bool     // the clock stands for a person
+	resumes  int      // waits admitted
+	due      bool     // the deadline has passed, and the answer to it is on its way
+	visible  bool     // the park in progress is for the observers, not for the ledger
+	yielded  bool     // a yield was issued in the last leg
+	rigid    *Failure // why the guest could not be made a snapshot; it hasn't run since
 
 	observers []*Observer
 	enders    []*Observer // of aborts, answered at the end
@@ -90,10 +93,17 @@ type MachineSpec struct {
 	RestartSafe bool
 	Required    bool
 	Live        bool
+	// Record has [Settle] emitted for each call.
+	Record bool
 	// Tool names a ref; it must be pure.
 	Tool func(ref int) string
 	// Telemetry is the run's part of a result's telemetry; nil for none.
 	Telemetry func() schemas.Telemetry
+	// The rest is the cell's [Port]; nil where there is nothing to ask.
+	Awaits  func(ref int, args schemas.JSON) bool
+	Keep    func(value schemas.JSON, tainted bool) (schemas.JSON, error)
+	Unsaved func() bool
+	DryRun  func() *schemas.DryRun
 }
 
 // NewMachine makes the machine of one cell. Its first event must be [Begin].
@@ -101,6 +111,7 @@ func NewMachine(spec MachineSpec) *Machine {
 	l := spec.Limits
 	return &Machine{
 		spec:     spec,
+		required: spec.Required,
 		requests: requests{places: l.PendingCalls, queue: l.QueuedCalls},
 		inbox:    inbox{limit: min(l.MemoryBytes, l.SnapshotBytes)},
 		output:   Output{Max: l.OutputBytes},
@@ -114,6 +125,12 @@ func (m *Machine) Step(e Event) []Effect {
 		m.late(e)
 		return m.out
 	}
+	m.handle(e)
+	m.keepTime(e.when())
+	return m.out
+}
+
+func (m *Machine) handle(e Event) {
 	switch e := e.(type) {
 	case Begin:
 		m.begin(e)
@@ -139,8 +156,9 @@ func (m *Machine) Step(e Event) []Effect {
 		m.observed(e)
 	case Abort:
 		m.abort(e)
+	case Committed:
+		m.committed(e)
 	}
-	return m.out
 }
 
 func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
@@ -157,28 +175,6 @@ func (m *Machine) begin(e Begin) {
 	m.queueForWorker()
 }
 
-// setDeadline opens the budget of one exec or wait call (S5).
-func (m *Machine) setDeadline(start time.Time) {
-	m.due, m.calmed = false, 0
-	m.deadline = start.Add(m.spec.Limits.Timeout)
-	m.setLife(DeadlineTimer, SetTimer{At: m.deadline})
-}
-
-// setLife replaces the one timer that ends the cell's call or the cell.
-func (m *Machine) setLife(kind TimerKind, s SetTimer) {
-	if m.life != (Timer{}) {
-		m.emit(ClearTimer{m.life})
-	}
-	m.life = m.newTimer(kind)
-	s.Timer = m.life
-	m.emit(s)
-}
-
-func (m *Machine) newTimer(kind TimerKind) Timer {
-	m.turn++
-	return Timer{Kind: kind, Turn: m.turn}
-}
-
 func (m *Machine) queueForWorker() {
 	m.phase = phaseQueued
 	m.ticket++
@@ -192,39 +188,18 @@ func (m *Machine) workerGranted(e WorkerGranted) {
 	m.runLeg(e.At)
 }
 
-// lastLeg is how long a leg may take at least if it is tools that have used the budget up.
-const lastLeg = 100 * time.Millisecond
-
-// legDeadline is when a leg that begins now is stopped: at the end of the budget. A cell that it's tools that used it up
-// for isn't failed for being at work in that very moment: it may end a short leg, and is parked (S5).
-func (m *Machine) legDeadline(at time.Time) time.Time {
-	if m.spec.Required || !m.hasWaited() || m.deadline.Sub(at) > lastLeg {
-		return m.deadline
-	}
-	return at.Add(lastLeg)
-}
-
-// worked tells whether anything was done for an answer: waiting for a refusal is no waiting for tools (S9).
-func worked(a Settlement) bool { return a.Err == nil || a.Err.Effect != schemas.NotStarted }
-
-// hasWaited tells whether most of the call's budget went into waiting for answers.
-func (m *Machine) hasWaited() bool { return 2*m.calmed >= m.spec.Limits.Timeout }
-
 // runLeg hands every answer to the guest, in order of arrival, and leaves their places.
 func (m *Machine) runLeg(at time.Time) {
 	m.endGrace()
 	answers := m.inbox.take()
-	if !m.calm.IsZero() {
-		if slices.ContainsFunc(answers, worked) {
-			m.calmed += at.Sub(m.calm)
-		}
-		m.calm = time.Time{}
-	}
 	for _, a := range answers {
 		m.requests.remove(a.ID)
 	}
-	m.phase, m.started, m.yielded, m.rigid = phaseRunning, true, false, nil
-	m.emit(RunLeg{Answers: answers, Deadline: m.legDeadline(at)})
+	m.phase = phaseRunning
+	m.keepTime(at)
+	m.legBegins(at, answers)
+	m.started, m.yielded, m.rigid = true, false, nil
+	m.emit(RunLeg{Answers: answers, Deadline: m.legDeadline(at), Tainted: m.untrusted})
 }
 
 func (m *Machine) legDone(e LegDone) {
@@ -245,6 +220,7 @@ func (m *Machine) legDone(e LegDone) {
 		return
 	}
 	m.phase = phaseIdle
+	m.legEnds(e.At)
 	room := m.requests.room()
 	m.note(e)
 	switch {
@@ -272,8 +248,9 @@ func (m *Machine) note(e LegDone) {
 		if q.Kind == CallRequest {
 			m.history.add(q.ID, q.Ref)
 		}
+		m.required = m.required || m.awaited(&q)
 	}
-	if m.spec.Required {
+	if m.required {
 		m.answerYields() // they can't hand the turn back (Q3)
 	}
 	for _, id := range e.Cancelled {
@@ -306,7 +283,8 @@ func (m *Machine) refill(at time.Time) {
 			continue
 		}
 		m.history.set(q.ID, schemas.Started)
-		m.emit(Dispatch{Call{ID: q.ID, Ref: q.Ref, Args: q.Args}})
+		left := max(m.clock.remaining(at), time.Millisecond) // zero would say that it isn't known
+		m.emit(Dispatch{Call{ID: q.ID, Ref: q.Ref, Args: q.Args, Budget: left}})
 		q.Args = nil
 	}
 }
@@ -319,7 +297,7 @@ func (m *Machine) refill(at time.Time) {
 // way (S9): that's a timeout, not a wait. For a required cell it always is one: what waits for tools is parked, and its clock stands.
 func (m *Machine) settle(at time.Time) {
 	unsettled, _ := m.requests.unsettled()
-	if m.spec.Required && m.due && unsettled+len(m.inbox.items) > 0 {
+	if m.required && m.due && unsettled+len(m.inbox.items) > 0 {
 		m.fail(at, m.exhausted())
 		return
 	}
@@ -344,6 +322,6 @@ func (m *Machine) settle(at time.Time) {
 	case unsettled == 0:
 		m.complete(at)
 	default:
-		m.idle(at)
+		m.idle()
 	}
 }

@@ -20,6 +20,8 @@ const (
 	endReserve = 512
 	// finalReserve is what output leaves for the final value or error.
 	finalReserve = 256
+	// notSavedLimit bounds the JSON text of why a value isn't kept, which has at most a quarter of the room.
+	notSavedLimit = 200
 )
 
 // Item is one thing that the program emitted.
@@ -122,11 +124,12 @@ func (o *Output) Waiting() []schemas.OutputItem {
 	return o.give(o.Max - o.used - endReserve)
 }
 
-// Completed gives the output and the value of a completed result.
-func (o *Output) Completed(value schemas.JSON) ([]schemas.OutputItem, schemas.JSON) {
+// Completed gives the output and the value of a completed result. An oversized object or array is handed to keep, if there
+// is one, and a reference stands for it (O3).
+func (o *Output) Completed(value schemas.JSON, keep keeper) ([]schemas.OutputItem, schemas.JSON) {
 	items := o.give(o.Max - o.used - min(len(value), finalReserve))
 	if left := o.Max - o.used; len(value) > left {
-		value = truncated(value, len(value), left)
+		value = instead(value, left, keep)
 	}
 	o.used += len(value)
 	return items, value
@@ -162,7 +165,7 @@ func (o *Output) give(room int) []schemas.OutputItem {
 			head = append(kept.head, ']')
 		}
 		wrap := len("[") + len(opening("json")) + len("}]")
-		marker := truncated(head, o.size, room-wrap)
+		marker := truncated(head, o.size, room-wrap, "")
 		if len(marker)+wrap > room {
 			return nil
 		}
@@ -174,9 +177,14 @@ func (o *Output) give(room int) []schemas.OutputItem {
 }
 
 // truncated makes the marker that stands for a JSON text of total bytes, of which head is the
-// beginning. It has at most room bytes if that's possible at all.
-func truncated(head []byte, total, room int) schemas.JSON {
-	const open, mid, end = `{"truncated":true,"prefix":`, `,"omittedBytes":`, `,"guidance":"` + guidance + `"}`
+// beginning. It has at most room bytes if that's possible at all. notSaved, if not empty, is why the value isn't kept.
+func truncated(head []byte, total, room int, notSaved string) schemas.JSON {
+	const open, mid = `{"truncated":true,"prefix":`, `,"omittedBytes":`
+	end := `,"guidance":"` + guidance + `"`
+	if notSaved != "" {
+		end += `,"notSaved":` + string(appendString(nil, notSaved[:fit(notSaved, min(room/4, notSavedLimit))]))
+	}
+	end += "}"
 	room -= len(open) + len(mid) + len(strconv.Itoa(total)) + len(end)
 	cut := fit(head, room)
 	b := make([]byte, 0, len(open)+len(mid)+len(end)+20+cut+cut/4)

@@ -133,7 +133,7 @@ func TestSpec_O2_OutputAgainstNaiveTwin(t *testing.T) {
 			}
 		} else {
 			whole := naive(t, final)
-			items, value := o.Completed(whole)
+			items, value := o.Completed(whole, nil)
 			given(items, true)
 			total += len(value)
 			if m, ok := isMarker(value); ok {
@@ -165,7 +165,7 @@ func TestSpec_O2_StringSizeAndEncodingAreExact(t *testing.T) {
 func TestSpec_O2_OversizedValue(t *testing.T) {
 	o := Output{Max: 1024}
 	whole := []byte(`"` + strings.Repeat("x", 3000) + `"`)
-	items, value := o.Completed(whole)
+	items, value := o.Completed(whole, nil)
 	m, ok := isMarker(value)
 	if !ok || items != nil {
 		t.Fatalf("got %s", value)
@@ -184,7 +184,7 @@ func TestSpec_O2_HeavilyEscaped(t *testing.T) {
 		whole := appendString(nil, text)
 		var value schemas.JSON
 		if where == "value" {
-			_, value = o.Completed(whole)
+			_, value = o.Completed(whole, nil)
 		} else {
 			o.Add(Item{Type: "text", JSON: whole})
 			items := o.Waiting()
@@ -207,7 +207,7 @@ func TestSpec_O2_CutsBetweenCharacters(t *testing.T) {
 	for pad := range 8 {
 		o := Output{Max: 1024}
 		whole := appendString(nil, strings.Repeat("x", pad)+strings.Repeat("😀", 1000))
-		_, value := o.Completed(whole)
+		_, value := o.Completed(whole, nil)
 		m, ok := isMarker(value)
 		if !ok || strings.ContainsRune(m.Prefix, utf8.RuneError) {
 			t.Fatalf("pad %d: %.100s", pad, value)

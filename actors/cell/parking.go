@@ -49,8 +49,10 @@ func (m *Machine) parked(at time.Time) {
 	m.phase = phaseParked
 	m.emit(FreeWorker{})
 	switch {
-	case m.spec.Required:
+	case m.required:
 		m.rest(at)
+	case m.due && m.idled():
+		m.fail(at, m.exhausted())
 	case m.visible || m.due:
 		m.announce(at)
 	case len(m.inbox.items) > 0:

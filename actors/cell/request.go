@@ -21,13 +21,17 @@ const (
 	queued   requestState = iota // waits for a place
 	sent                         // dispatched, or its timer is set
 	started                      // an executor said that it holds the call
+	awaiting                     // a person decides whether it may run (S6)
 	answered                     // its answer is in the inbox; a place is still taken
 )
 
 // String is the state as a pending list shows it.
 func (s requestState) String() string {
-	return [...]string{"queued", "sent", "started", "answered"}[s]
+	return [...]string{"queued", "sent", "started", "awaiting_approval", "answered"}[s]
 }
+
+// out tells whether a request is under way: somebody or something works on it.
+func (s requestState) out() bool { return s != queued && s != answered }
 
 // requests are a cell's outstanding requests, in order of issue.
 //
@@ -38,6 +42,19 @@ type requests struct {
 	places int // places there are
 	queue  int // requests that may wait for one
 	taken  int // places taken
+	// awaiting counts the calls in that state.
+	awaiting int
+}
+
+// turn changes the state of a request that has been sent.
+func (r *requests) turn(q *request, to requestState) {
+	if q.state == awaiting {
+		r.awaiting--
+	}
+	if to == awaiting {
+		r.awaiting++
+	}
+	q.state = to
 }
 
 // room is how many more requests there may be.

@@ -2,20 +2,37 @@ package cell
 
 import "time"
 
-// grace is how long an idle guest of a required cell is kept before it's parked. The budget pays for
-// either: for the grace, since the guest is live, and for the park and the restore, which together
-// take about as long. So tools that answer at once cost no park, and slow ones at most twice their
-// park.
-const grace = 5 * time.Millisecond
+const (
+	// grace is how long an idle guest of a required cell is kept before it's parked. The budget pays for
+	// either: for the grace, since the guest is live, and for the park and the restore, which together
+	// take about as long. So tools that answer at once cost no park, and slow ones at most twice their
+	// park.
+	grace = 5 * time.Millisecond
+	// patience is how long an idle guest is kept while a person decides: longer than a program takes to decide in a person's
+	// place, and short beside the time that its memory would be held.
+	patience = 250 * time.Millisecond
+)
 
 // idle leaves the guest live, to wait for answers.
-func (m *Machine) idle(at time.Time) {
-	m.calm = at
+func (m *Machine) idle() {
 	m.emit(IdleWorker{})
-	if m.spec.Required {
-		m.grace = m.newTimer(GraceTimer)
-		m.emit(SetTimer{Timer: m.grace, After: grace})
+	m.setGrace()
+}
+
+// setGrace has an idle guest parked unseen, after a moment, if its cell is required or waits for a person. One that can't
+// be parked stays.
+func (m *Machine) setGrace() {
+	after := patience
+	switch {
+	case m.phase != phaseIdle || m.grace != (Timer{}) || m.rigid != nil:
+		return
+	case m.required:
+		after = grace
+	case m.requests.awaiting == 0:
+		return
 	}
+	m.grace = m.newTimer(GraceTimer)
+	m.emit(SetTimer{Timer: m.grace, After: after})
 }
 
 func (m *Machine) endGrace() {
@@ -25,23 +42,17 @@ func (m *Machine) endGrace() {
 	}
 }
 
-// rest stops the clock of a required cell that is parked, until one of its requests settles (Q2). That
-// one must come within the time to live, so that the call can't hang for ever.
+// rest waits without a worker until one of a required cell's requests settles. Its clock stands meanwhile (Q2).
 func (m *Machine) rest(at time.Time) {
-	m.left = m.deadline.Sub(at)
 	switch {
-	case m.due || m.left <= 0:
+	case m.due || m.clock.remaining(at) <= 0:
 		m.fail(at, m.exhausted())
 	case len(m.inbox.items) > 0:
 		m.queueForWorker()
-	default:
-		m.setLife(TTLTimer, SetTimer{After: m.spec.Limits.SnapshotTTL})
 	}
 }
 
-// rise goes on after a rest, with what was left of the budget and no more.
-func (m *Machine) rise(at time.Time) {
-	m.deadline = at.Add(m.left)
-	m.setLife(DeadlineTimer, SetTimer{At: m.deadline})
-	m.queueForWorker()
+// awaited tells whether a call makes its cell a required one (Q4).
+func (m *Machine) awaited(q *Request) bool {
+	return q.Kind == CallRequest && m.spec.Awaits != nil && m.spec.Awaits(q.Ref, q.Args)
 }

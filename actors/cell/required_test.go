@@ -290,11 +290,6 @@ func (w *world) running(kinds ...TimerKind) (n int) {
 	return n
 }
 
-// resting tells whether a required cell has begun and has no worker, nor wants one.
-func (w *world) resting() bool {
-	return w.m.spec.Required && w.program && !w.ended && !w.worker && !w.askedWorker
-}
-
 func has[E Effect](effects []Effect) bool {
 	for _, e := range effects {
 		if _, ok := e.(E); ok {

@@ -28,7 +28,7 @@ func TestSpec_E1_W2_GuestsThatCantBeMade(t *testing.T) {
 	g := newGuest(Deps{Engine: engine}, spec, discard)
 	for _, snapshot := range [][]byte{{}, []byte("nonsense")} {
 		g.snapshot = snapshot
-		end := g.leg(t.Context(), nil)
+		end := g.leg(t.Context(), nil, false)
 		if end.Failure == nil || end.Failure.Code != schemas.InvalidInput || !strings.Contains(end.Failure.Text, "earlier results") {
 			t.Errorf("snapshot %q: %+v", snapshot, end.Failure)
 		}
@@ -37,13 +37,13 @@ func TestSpec_E1_W2_GuestsThatCantBeMade(t *testing.T) {
 	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	g = newGuest(Deps{Engine: engine}, spec, discard)
-	if end := g.leg(past, nil); end.Failure == nil || end.Failure.Code != schemas.Timeout {
+	if end := g.leg(past, nil, false); end.Failure == nil || end.Failure.Code != schemas.Timeout {
 		t.Errorf("with no time left: %+v", end.Failure)
 	}
 	if err := engine.Close(); err != nil {
 		t.Fatal(err)
 	}
-	end := newGuest(Deps{Engine: engine}, spec, discard).leg(t.Context(), nil)
+	end := newGuest(Deps{Engine: engine}, spec, discard).leg(t.Context(), nil, false)
 	if end.Failure == nil || end.Failure.Code != schemas.RuntimeUnavailable {
 		t.Errorf("without an engine: %+v", end.Failure)
 	}
@@ -117,12 +117,18 @@ func TestSpec_E1_NeverRestarted(t *testing.T) {
 // firstLeg makes a machine whose program issued the requests in its first leg, which has ended.
 func firstLeg(t *testing.T, spec MachineSpec, requests ...Request) (*Machine, time.Time) {
 	t.Helper()
+	m, now := begun(spec)
+	m.Step(LegDone{At: now, Requests: requests})
+	return m, now
+}
+
+// begun is a machine whose first leg runs, with a budget of a second.
+func begun(spec MachineSpec) (*Machine, time.Time) {
 	now := time.Unix(1000, 0)
 	spec.Limits, spec.Tool = limits(), func(int) string { return "t" }
 	m := NewMachine(spec)
-	for _, e := range []Event{Begin{At: now, Observer: &Observer{}}, WorkerGranted{At: now, Ticket: 1}, LegDone{At: now, Requests: requests}} {
-		m.Step(e)
-	}
+	m.Step(Begin{At: now, Observer: &Observer{}})
+	m.Step(WorkerGranted{At: now, Ticket: 1})
 	return m, now
 }
 

@@ -6,7 +6,7 @@ import "github.com/codecell/codecell/schemas"
 func (m *Machine) Dispatched() []string {
 	var ids []string
 	for _, q := range m.requests.all {
-		if q.Kind == CallRequest && (q.state == sent || q.state == started) {
+		if q.Kind == CallRequest && q.state.out() {
 			ids = append(ids, q.ID)
 		}
 	}

@@ -75,7 +75,6 @@ func (m *Machine) resume(e Observed) {
 		start = e.At
 	}
 	m.setDeadline(start)
-	m.calm = e.At
 	m.answerYields()
 	if len(m.inbox.items) > 0 {
 		m.queueForWorker()
@@ -88,7 +87,7 @@ func (m *Machine) answerYields() {
 	for _, q := range m.requests.all {
 		if q.Kind == YieldRequest && q.state != answered {
 			q.state = answered
-			m.inbox.put(Settlement{ID: q.ID, Value: yielded(q.Reason)})
+			m.inbox.put(Settlement{ID: q.ID, Value: yielded(q.Reason), worked: true})
 		}
 	}
 }

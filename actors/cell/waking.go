@@ -12,12 +12,20 @@ func (m *Machine) answer(e Answer) {
 	if q == nil || q.Kind != CallRequest || q.state == queued || q.state == answered || m.phase >= phaseStopping {
 		return
 	}
-	if e.State == schemas.AnswerAccepted {
-		q.state = started
+	switch e.State {
+	case schemas.AnswerAwaiting:
+		m.requests.turn(q, awaiting)
+		m.setGrace()
+		return
+	case schemas.AnswerAccepted:
+		m.requests.turn(q, started)
+		m.decided()
 		return
 	}
-	q.state = answered
+	m.requests.turn(q, answered)
+	m.decided()
 	m.untrusted = m.untrusted || e.Untrusted
+	took := e.At.Sub(q.sent)
 	outcome, code := schemas.Done, schemas.CallCode("")
 	if e.Err != nil {
 		outcome, code = schemas.Failed, e.Err.Code
@@ -28,10 +36,20 @@ func (m *Machine) answer(e Answer) {
 	m.history.set(q.ID, outcome)
 	m.emit(Tell{&schemas.CallEnded{
 		At: e.At.UnixNano(), Address: m.spec.Address, Call: q.ID, Outcome: outcome, Code: code,
-		DurationUs: e.At.Sub(q.sent).Microseconds(),
+		DurationUs: took.Microseconds(),
 	}})
-	m.inbox.put(Settlement{ID: q.ID, Value: e.Value, Err: e.Err})
+	if m.spec.Record {
+		m.emit(Settle{Settled{ID: q.ID, Outcome: outcome, Value: e.Value, Err: e.Err, Untrusted: e.Untrusted, Duration: took}})
+	}
+	m.inbox.put(Settlement{ID: q.ID, Value: e.Value, Err: e.Err, worked: worked(e.Err, took)})
 	m.wake(e.At)
+}
+
+// decided lets an idle guest stay once no person is waited for any more.
+func (m *Machine) decided() {
+	if m.requests.awaiting == 0 && !m.required {
+		m.endGrace()
+	}
 }
 
 // wake goes on with a cell that has something in its inbox, if someone waits for it.
@@ -39,8 +57,6 @@ func (m *Machine) wake(at time.Time) {
 	switch {
 	case m.phase == phaseIdle && m.slot == slotHeld:
 		m.runLeg(at)
-	case m.phase == phaseParked && m.spec.Required:
-		m.rise(at)
 	case m.phase == phaseParked && len(m.observers) > 0:
 		m.queueForWorker()
 	}
@@ -58,7 +74,7 @@ func (m *Machine) timerFired(e TimerFired) {
 			return // cleared in the meantime
 		}
 		q.state = answered
-		m.inbox.put(Settlement{ID: q.ID, Value: schemas.JSON("null")})
+		m.inbox.put(Settlement{ID: q.ID, Value: schemas.JSON("null"), worked: true})
 		m.wake(e.At)
 	case DeadlineTimer:
 		if e.Timer == m.life && !m.due {
@@ -87,7 +103,7 @@ func (m *Machine) deadlineDue(at time.Time) {
 			return
 		}
 		m.phase = phaseParked
-		if m.spec.Required {
+		if m.required {
 			m.fail(at, m.exhausted())
 			return
 		}
@@ -98,7 +114,7 @@ func (m *Machine) deadlineDue(at time.Time) {
 		switch {
 		case m.slot != slotHeld:
 			m.due = true // the ledger's answer is on its way
-		case m.spec.Required:
+		case m.required:
 			m.fail(at, m.exhausted())
 		default:
 			m.park(at, true)
