@@ -70,6 +70,7 @@ type Catalog struct {
 	operations []*Entry
 	servers    []*server // by name
 	counts     schemas.SourceCounts
+	sequential bool // there is a sequential tool
 
 	byCallable map[string]*Entry
 	byServer   map[string]*server // by identifier
@@ -108,6 +109,7 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 	}
 	for ref, e := range entries {
 		e.Ref = ref
+		c.sequential = c.sequential || e.Sequential
 		c.byCallable[e.CallableName] = e
 		switch e.Source {
 		case schemas.SourceNative:
@@ -136,6 +138,9 @@ func (c *Catalog) Size() int { return len(c.entries) }
 
 // Counts counts the tools by source (E4).
 func (c *Catalog) Counts() schemas.SourceCounts { return c.counts }
+
+// Sequential tells whether a tool must run alone among the calls of a run (P4).
+func (c *Catalog) Sequential() bool { return c.sequential }
 
 // Tool gives the tool that a guest names by its ref. A guest may send any number.
 func (c *Catalog) Tool(ref int) (*Entry, bool) {

@@ -13,8 +13,9 @@ import (
 
 // openRun asks the root for a run, or for the one with the same identity.
 type openRun struct {
-	ask   *schemas.Open
-	reply func(token string, err *schemas.Error)
+	ask       *schemas.Open
+	admission *run.Admission
+	reply     func(token string, err *schemas.Error)
 }
 
 // root is the parent of the slot ledger and of all runs. It alone opens and forgets runs.
@@ -53,7 +54,8 @@ func (r *root) openRun(ctx actor.Context, m *openRun) {
 	token := newRunToken()
 	pid, err := ctx.SpawnNamed(run.New(run.Spec{
 		Host: r.host.id, Token: token, Identity: id, Ephemeral: m.ask.Ephemeral, Bind: m.ask.Bind, DryRun: m.ask.DryRun,
-		Env: &env{r.host}, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
+		Admission: m.admission,
+		Env:       &env{r.host}, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
 	}), token)
 	if err != nil {
 		m.reply("", &schemas.Error{Code: schemas.InternalError, Message: "the run could not be opened: " + err.Error()})
@@ -69,12 +71,15 @@ func (r *root) openRun(ctx actor.Context, m *openRun) {
 // that asking again opens a new one.
 func (r *root) attach(ctx actor.Context, m *openRun, token string, pid *actor.PID) {
 	self, system := ctx.Self(), ctx.ActorSystem()
-	ctx.Send(pid, &run.Attach{Reply: func(open bool) {
-		if open {
+	ctx.Send(pid, &run.Attach{Bind: m.ask.Bind, DryRun: m.ask.DryRun, Reply: func(open bool, err *schemas.Error) {
+		switch {
+		case err != nil:
+			m.reply("", err)
+		case open:
 			m.reply(token, nil)
-			return
+		default:
+			system.Root.Send(self, m)
 		}
-		system.Root.Send(self, m)
 	}})
 }
 

@@ -88,7 +88,7 @@ func (h *Host) openRun(ask *schemas.Open) *schemas.Opened {
 		return &schemas.Opened{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error()}}
 	}
 	out := make(chan *schemas.Opened, 1)
-	h.system.Root.Send(h.root, &openRun{ask: ask, reply: func(token string, err *schemas.Error) {
+	h.system.Root.Send(h.root, &openRun{ask: ask, admission: admission, reply: func(token string, err *schemas.Error) {
 		out <- &schemas.Opened{Host: h.id, Run: token, Surface: admission.Surface, Err: err}
 	}})
 	return <-out

@@ -16,9 +16,13 @@ import (
 type run struct {
 	spec     Spec
 	counters *counters
-	results  results
-	cells    map[string]*live
-	ended    *finished
+	// admission is the last one known.
+	admission *Admission
+	gate      *gate
+	dry       *understudies // nil unless the run is a dry one
+	results   results
+	cells     map[string]*live
+	ended     *finished
 	// preparing is the programs that are being read and have no cell yet.
 	preparing map[*Exec]preparation
 	// reviews is the answers that hooks are asked about; nil until there is one.
@@ -45,14 +49,20 @@ type live struct {
 // New makes the properties of a run actor.
 func New(spec Spec) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		return &run{
+		r := &run{
 			spec:      spec,
 			counters:  newCounters(),
+			admission: spec.Admission,
+			gate:      newGate(),
 			cells:     make(map[string]*live),
 			ended:     newFinished(endedKept),
 			preparing: make(map[*Exec]preparation),
 			directs:   directs{open: make(map[string]*directCall)},
 		}
+		if spec.DryRun {
+			r.dry = newUnderstudies()
+		}
+		return r
 	}, actor.WithSupervisor(stopFailed{}))
 }
 
@@ -96,11 +106,15 @@ func (r *run) Receive(ctx actor.Context) {
 
 // attach keeps the run for another caller, who is going to use it.
 func (r *run) attach(ctx actor.Context, m *Attach) {
+	if err := r.differs(m); r.closing == nil && err != nil {
+		m.Reply(false, err)
+		return
+	}
 	if r.closing == nil {
 		r.used = false
 		r.touch(ctx)
 	}
-	m.Reply(r.closing == nil)
+	m.Reply(r.closing == nil, nil)
 }
 
 func (r *run) opened(ctx actor.Context) {
@@ -127,6 +141,9 @@ func (r *run) spawn(ctx actor.Context, m *prepared) {
 	before := r.preparing[m.exec]
 	delete(r.preparing, m.exec)
 	before.cancel()
+	if m.admission != nil {
+		r.admission = m.admission
+	}
 	switch {
 	case before.unwanted:
 		m.exec.Reply(r.failure(schemas.Aborted, "the call was cancelled before the program began"))
@@ -149,13 +166,16 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 		parent: m.exec.Msg.CallID, trace: m.exec.Msg.TraceParent, restartSafe: m.input.RestartSafe, counters: r.counters,
 	}
 	r.keep(port, m)
+	self, root := actor.NewPID(ctx.Self().Address, ctx.Self().Id+"/"+id), ctx.ActorSystem().Root
+	r.equip(port, func(a *schemas.Answer) { root.Send(self, &cell.Answered{Answer: a}) })
 	reply := r.reviewExec(ctx, m, port)
 	// The route is there before the cell is: its first call may be out before Spawn returns.
-	r.spec.Env.CellSpawned(id, ctx.Self(), actor.NewPID(ctx.Self().Address, ctx.Self().Id+"/"+id))
+	r.spec.Env.CellSpawned(id, ctx.Self(), self)
 	pid, err := ctx.SpawnNamed(cell.New(r.spec.Cells, cell.Spec{
 		Address: address, Title: m.input.Title, CallID: m.exec.Msg.CallID, Source: m.input.Code,
 		Image: m.admission.Image, Limits: m.admission.Limits, Start: m.exec.Start,
-		RestartSafe: m.input.RestartSafe, Required: m.input.AwaitResults, Live: m.admission.Live, Port: port, Reply: explainSyntax(m.input.Code, reply),
+		RestartSafe: m.input.RestartSafe, Required: m.input.AwaitResults, Live: m.admission.Live,
+		Record: r.spec.Bind || port.gate != nil || port.calls != nil, Port: port, Reply: explainSyntax(m.input.Code, reply),
 	}), id)
 	if err != nil {
 		r.spec.Env.CellGone(id)
@@ -170,7 +190,7 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 func (r *run) wait(ctx actor.Context, m *Wait) {
 	r.touch(ctx)
 	if err := r.owns(m.Msg.Identity); err != nil {
-		m.Reply(r.failure(err.Code, err.Message))
+		m.Reply(r.stranger(err))
 		return
 	}
 	if c := r.cells[m.Msg.RunID]; c != nil {
@@ -182,12 +202,8 @@ func (r *run) wait(ctx actor.Context, m *Wait) {
 		r.review(ctx, waitEvent(&r.spec, m.Msg, ""), m.Start, nil, m.Reply)(result)
 		return
 	}
-	m.Reply(r.failure(schemas.InvalidInput, Unavailable))
+	m.Reply(r.failure(schemas.InvalidInput, r.unavailable()))
 }
-
-// Unavailable is what a wait for an unknown, ended or expired cell is told (W2, W3).
-const Unavailable = "runId is unavailable or expired: the cell has ended, expired or was never there. " +
-	"Its calls may have run: look at the earlier results before you run anything again."
 
 // owns checks who asks: only the run that a cell came from may touch it (W2). A missing field is a
 // different one.
@@ -258,6 +274,7 @@ func (r *run) cellStopped(ctx actor.Context, m *actor.Terminated) {
 
 func (r *run) forget(ctx actor.Context, id string) {
 	delete(r.cells, id)
+	r.gate.leaveAll(id)
 	r.spec.Env.CellGone(id)
 	r.settle(ctx)
 }
@@ -321,10 +338,6 @@ func (r *run) end(ctx actor.Context) {
 		At: time.Now().UnixNano(), Host: r.spec.Host, Run: r.spec.Token, Reason: r.closing.Reason,
 	})
 	ctx.Send(ctx.Parent(), &Closed{Token: r.spec.Token, Reason: r.closing.Reason})
-}
-
-func (r *run) failure(code schemas.Code, message string) *schemas.Result {
-	return &schemas.Result{Status: schemas.StatusFailed, Code: code, Error: message, Telemetry: r.counters.telemetry(nil)}
 }
 
 // idled says that the idle time may be over.

@@ -32,6 +32,8 @@ type Spec struct {
 	Ephemeral bool
 	// Bind records the run in its identity's session, DryRun calls only what is replay-safe; see [schemas.Open].
 	Bind, DryRun bool
+	// Admission is what the caller was shown when it opened the run; nil if that isn't known.
+	Admission *Admission
 	// Env is what the run needs of its host.
 	Env Env
 	// Hooks are asked about the run's programs.
@@ -113,8 +115,12 @@ type (
 		Reply    func(*schemas.Error)
 	}
 	// Attach keeps the run open for a caller that opened it again. Reply says whether it is: one that
-	// has ended can't be used any more.
-	Attach struct{ Reply func(open bool) }
+	// has ended can't be used any more. A run isn't what it is opened as again if that is another kind of run: then
+	// Reply gets an error.
+	Attach struct {
+		Bind, DryRun bool
+		Reply        func(open bool, err *schemas.Error)
+	}
 )
 
 // Closed tells the parent that the run has ended and holds nothing any more.

@@ -3,13 +3,13 @@ package run
 import (
 	"sync/atomic"
 
-	"github.com/codecell/codecell/actors/catalog"
 	"github.com/codecell/codecell/schemas"
 )
 
 // counters are a run's cumulative counts (E4). Its cells share them.
 type counters struct {
-	// scope lets a reader sum counters over runs: equal scopes are one counter.
+	// scope lets a reader sum counters over runs: equal scopes are one counter. A run has one for its life, however its
+	// catalog changes.
 	scope    string
 	search   atomic.Int64
 	describe atomic.Int64
@@ -18,17 +18,32 @@ type counters struct {
 
 func newCounters() *counters { return &counters{scope: newScope()} }
 
-// telemetry gives a detached copy of the counts, with the catalog's sizes if there is one.
-func (c *counters) telemetry(cat *catalog.Catalog) schemas.Telemetry {
+// telemetry gives a detached copy of the counts, with the sizes of what was admitted and the names of what the model sees.
+func (c *counters) telemetry(admission *Admission) schemas.Telemetry {
 	t := schemas.Telemetry{
 		CounterScope:  c.scope,
 		SearchCount:   int(c.search.Load()),
 		DescribeCount: int(c.describe.Load()),
 		CallCount:     int(c.call.Load()),
-		VisibleTools:  []string{"exec", "wait"},
 	}
-	if cat != nil {
-		t.CatalogSize, t.Sources = cat.Size(), cat.Counts()
+	if admission == nil {
+		t.VisibleTools = []string{"exec", "wait"}
+		return t
+	}
+	t.CatalogSize, t.Sources = admission.Catalog.Size(), admission.Catalog.Counts()
+	t.VisibleTools = make([]string, len(admission.Surface.Tools))
+	for i := range admission.Surface.Tools {
+		t.VisibleTools[i] = admission.Surface.Tools[i].Name
 	}
 	return t
+}
+
+// failure is the result of a call that came to no cell. It has the run's telemetry like any other.
+func (r *run) failure(code schemas.Code, message string) *schemas.Result {
+	return &schemas.Result{Status: schemas.StatusFailed, Code: code, Error: message, Telemetry: r.counters.telemetry(r.admission)}
+}
+
+// stranger is the result of somebody who asks for another's cell: it tells nothing of the run (A6).
+func (r *run) stranger(err *schemas.Error) *schemas.Result {
+	return &schemas.Result{Status: schemas.StatusFailed, Code: err.Code, Error: err.Message, Telemetry: newCounters().telemetry(nil)}
 }

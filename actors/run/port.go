@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/codecell/codecell/actors/catalog"
 	"github.com/codecell/codecell/actors/cell"
 	"github.com/codecell/codecell/schemas"
 )
@@ -23,6 +24,12 @@ type port struct {
 	counters    *counters
 	// calls is nil unless hooks see the answers of the run's programs.
 	calls *callLog
+	// gate is nil unless a tool of the catalog is sequential; dry and playbill are nil unless the run is a dry one.
+	gate     *gate
+	dry      *understudies
+	playbill *playbill
+	// deliver tells the cell of one of its calls, from any goroutine but not within a call by the cell.
+	deliver func(*schemas.Answer)
 	// results are the run's. store is nil without a session; sessionErr says why a bound run has none.
 	results    *results
 	store      *storage
@@ -58,23 +65,75 @@ func (p *port) Dispatch(c cell.Call) *schemas.CallError {
 	}
 	p.counters.call.Add(1)
 	p.calls.sent(call.ID, entry.CallableName)
+	switch {
+	case p.dry != nil && p.rehearse(entry, call):
+		return nil
+	case p.gate != nil:
+		return p.queue(call, entry.Sequential)
+	}
+	return p.send(call)
+}
+
+// send hands a call to the executors, and tells the feed.
+func (p *port) send(call *schemas.Call) *schemas.CallError {
 	if err := p.env.Send(call, nil); err != nil {
 		return err
 	}
 	p.env.Fact(&schemas.CallSent{
-		At: time.Now().UnixNano(), Address: p.address, Call: c.ID,
-		Source: entry.Source, Owner: entry.Owner, Tool: entry.Name,
+		At: time.Now().UnixNano(), Address: p.address, Call: call.ID,
+		Source: call.Source, Owner: call.Owner, Tool: call.Tool,
 	})
 	return nil
+}
+
+// queue sends a call when it is its turn.
+func (p *port) queue(call *schemas.Call, sequential bool) *schemas.CallError {
+	begun := time.Now()
+	return p.gate.enter(&gated{
+		key: gateKey{p.address.Cell, call.ID}, sequential: sequential,
+		send: func() *schemas.CallError {
+			if call.BudgetMs > 0 {
+				call.BudgetMs = max(1, call.BudgetMs-time.Since(begun).Milliseconds())
+			}
+			return p.send(call)
+		},
+		fail: func(err *schemas.CallError) {
+			p.deliver(&schemas.Answer{ID: call.ID, State: schemas.AnswerFailed, Err: err})
+		},
+	})
+}
+
+// equip gives a cell's port what only some runs need.
+func (r *run) equip(p *port, deliver func(*schemas.Answer)) {
+	p.deliver = deliver
+	if p.admission.Catalog.Sequential() {
+		p.gate = r.gate
+	}
+	if r.dry != nil {
+		p.dry, p.playbill = r.dry, newPlaybill()
+	}
+}
+
+// rehearse lists a call of a dry run, and tells whether it is answered by a placeholder: what isn't replay-safe isn't called.
+func (p *port) rehearse(entry *catalog.Entry, call *schemas.Call) bool {
+	fake := !replaySafe(&entry.Tool)
+	p.playbill.add(call.ID, entry.CallableName, call.Args, fake)
+	if fake {
+		go func() { p.deliver(p.dry.answer(entry, call)) }()
+	}
+	return fake
 }
 
 // replaySafe tells whether a tool's owner vouches that running it again changes nothing. An MCP
 // server's word isn't taken (R1).
 func replaySafe(t *schemas.Tool) bool { return t.ReplaySafe && t.Source == schemas.SourceNative }
 
-// Cancel withdraws a call. The host keeps the owner with the call.
+// Cancel withdraws a call. The host keeps the owner with the call, and knows nothing of one that wasn't sent.
 func (p *port) Cancel(call string) {
 	p.env.Withdraw(p.address, call)
+	if p.gate != nil {
+		p.gate.leave(gateKey{p.address.Cell, call})
+	}
 }
 
 // Tool is the callable name of a ref.
@@ -159,16 +218,31 @@ func (p *port) Awaits(ref int, args schemas.JSON) bool {
 	return json.Unmarshal(args, &given) == nil && string(given["awaitResults"]) == "true" && string(given["background"]) != "true"
 }
 
-// Settled tells how a call has ended.
-func (p *port) Settled(s cell.Settled) { p.calls.settled(s.ID, s.Outcome) }
+// Settled tells how a call has ended. Others may wait for that.
+func (p *port) Settled(s cell.Settled) {
+	p.calls.settled(s.ID, s.Outcome)
+	if p.gate != nil {
+		p.gate.leave(gateKey{p.address.Cell, s.ID})
+	}
+}
 
 // DryRun lists the calls of a dry run.
-func (p *port) DryRun() *schemas.DryRun { return nil }
+func (p *port) DryRun() *schemas.DryRun {
+	if p.playbill == nil {
+		return nil
+	}
+	return p.playbill.copied()
+}
 
 // Telemetry gives the run's part of a result's telemetry.
 func (p *port) Telemetry() schemas.Telemetry {
-	return p.counters.telemetry(p.admission.Catalog)
+	return p.counters.telemetry(p.admission)
 }
 
-// Fact publishes a fact.
-func (p *port) Fact(fact any) { p.env.Fact(fact) }
+// Fact publishes a fact. The end of a call is one only if the call was.
+func (p *port) Fact(fact any) {
+	if ended, ok := fact.(*schemas.CallEnded); ok && p.playbill != nil && !p.playbill.made(ended.Call) {
+		return
+	}
+	p.env.Fact(fact)
+}
