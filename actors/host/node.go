@@ -222,7 +222,7 @@ func closeProviders(ctx context.Context, providers []tool.Provider) {
 // Pipeline is what an executor checks of every call by a configuration (P1): the host has filtered
 // the catalog, and the executor doesn't rely on it.
 func Pipeline(c *schemas.Config) tool.Pipeline {
-	return tool.Pipeline{Policy: policy.Check(c)}
+	return tool.Pipeline{Policy: policy.Check(c), Asks: policy.Approve(c), ApprovalTimeout: c.Approvals.Timeout()}
 }
 
 // DefaultCacheDir is where compiled engines are kept: codecell's folder in the user's cache.
