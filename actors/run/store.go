@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"unicode/utf8"
@@ -23,24 +25,23 @@ type storage struct {
 	dry bool
 
 	mu sync.Mutex
-	// writes are the cell's own, in the order of their first key; at finds them by key.
-	writes []schemas.StoreWrite
-	at     map[string]int
+	// writes are the cell's own. Those that delete are of keys that were committed: so there are no more than the limits allow.
+	writes map[string]schemas.StoreWrite
 	// committed are the values that total counts, together with the writes over them.
 	committed map[string]schemas.StoreWrite
 	total     int
 }
 
 func newStorage(session Session, dry bool) *storage {
-	return &storage{session: session, dry: dry, at: make(map[string]int)}
+	return &storage{session: session, dry: dry, writes: make(map[string]schemas.StoreWrite)}
 }
 
 // load gives a value, whose JSON is empty if there is none.
 func (s *storage) load(key string) schemas.StoreWrite {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i, ok := s.at[key]; ok {
-		return s.writes[i]
+	if w, own := s.writes[key]; own {
+		return w
 	}
 	return s.session.Values()[key]
 }
@@ -54,10 +55,9 @@ func (s *storage) put(w schemas.StoreWrite) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count()
-	i, own := s.at[w.Key]
-	old := s.committed[w.Key]
-	if own {
-		old = s.writes[i]
+	old, own := s.writes[w.Key]
+	if !own {
+		old = s.committed[w.Key]
 	}
 	total := s.total - size(w.Key, old) + w.Bytes()
 	if total > schemas.MaxStoreBytes && total > s.total {
@@ -65,12 +65,11 @@ func (s *storage) put(w schemas.StoreWrite) error {
 			"delete what is not needed any more with store(key, undefined)", total, schemas.MaxStoreBytes)
 	}
 	s.total = total
-	if own {
-		s.writes[i] = w
+	if _, there := s.committed[w.Key]; len(w.Value) == 0 && !there {
+		delete(s.writes, w.Key)
 		return nil
 	}
-	s.at[w.Key] = len(s.writes)
-	s.writes = append(s.writes, w)
+	s.writes[w.Key] = w
 	return nil
 }
 
@@ -84,9 +83,8 @@ func (s *storage) count() {
 	for key, w := range committed {
 		s.total += size(key, w)
 	}
-	for i := range s.writes {
-		w := &s.writes[i]
-		s.total += w.Bytes() - size(w.Key, committed[w.Key])
+	for key, w := range s.writes {
+		s.total += size(key, w) - size(key, committed[key])
 	}
 }
 
@@ -107,9 +105,11 @@ func (s *storage) unsaved() bool {
 // something may have come with it, so that tainted marks every write.
 func (s *storage) commit(cell string, tainted bool, done func(warning string)) {
 	s.mu.Lock()
-	writes := s.writes
-	s.writes = nil
-	clear(s.at)
+	writes := make([]schemas.StoreWrite, 0, len(s.writes))
+	for _, key := range slices.Sorted(maps.Keys(s.writes)) {
+		writes = append(writes, s.writes[key])
+	}
+	clear(s.writes)
 	s.mu.Unlock()
 	if s.dry {
 		done("dry run: what the program stored was not kept")

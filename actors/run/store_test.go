@@ -299,6 +299,20 @@ func TestSpec_T1_ManyKeys(t *testing.T) {
 	}
 }
 
+// A program that deletes what isn't there fills no memory with it.
+func TestSpec_B4_DeletingNothingKeepsNothing(t *testing.T) {
+	p := storing(&values{})
+	put(t, p, "kept", `1`, false)
+	for i := range 1000 {
+		put(t, p, fmt.Sprint(i), `1`, false)
+		put(t, p, fmt.Sprint(i), "", false)
+		put(t, p, fmt.Sprint("never ", i), "", false)
+	}
+	if n := len(p.store.writes); n != 1 {
+		t.Errorf("%d writes are kept", n)
+	}
+}
+
 // Any mixture of stores, loads, commits and losses of two cells comes to what plain maps say.
 func TestSpec_T2_AnyOrderAgreesWithPlainMaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -312,6 +326,7 @@ func TestSpec_T2_AnyOrderAgreesWithPlainMaps(t *testing.T) {
 		view := func(i int) map[string]string {
 			seen := maps.Clone(committed)
 			maps.Copy(seen, own[i])
+			maps.DeleteFunc(seen, func(_, v string) bool { return v == "" })
 			return seen
 		}
 		key := rapid.SampledFrom([]string{"a", "b", "c"})
@@ -339,7 +354,9 @@ func TestSpec_T2_AnyOrderAgreesWithPlainMaps(t *testing.T) {
 				if got := ports[i].Local("store", storePayload(k, value), false); (got.Err == nil) != fits {
 					t.Fatalf("store of %d bytes beside %d: %v", len(value), bytes(before), got.Err)
 				}
-				if fits {
+				if _, there := committed[k]; fits && value == "" && !there {
+					delete(own[i], k)
+				} else if fits {
 					own[i][k] = value
 				}
 			case "fill":
@@ -354,11 +371,12 @@ func TestSpec_T2_AnyOrderAgreesWithPlainMaps(t *testing.T) {
 					t.Fatalf("load gives %d bytes, want %d", len(got.Value), len(view(i)[k]))
 				}
 			case "commit":
-				if ports[i].Unsaved() != (len(own[i]) > 0) {
-					t.Fatal("Unsaved is wrong")
+				if changes := !maps.Equal(view(i), committed); changes && !ports[i].Unsaved() {
+					t.Fatal("there is something to commit")
 				}
 				ports[i].Commit(false, func(string) {})
 				maps.Copy(committed, own[i])
+				maps.DeleteFunc(committed, func(_, v string) bool { return v == "" })
 				begin(i)
 			case "lose":
 				begin(i)
