@@ -150,6 +150,8 @@ type WorkspaceConfig struct {
 	Root string `json:"root"`
 	// Tools switches single core tools by name.
 	Tools map[string]bool `json:"tools"`
+	// Env are names of further environment variables that the commands of exec get.
+	Env []string `json:"env"`
 }
 
 // Enabled tells whether the core tool is on; def is the answer where nothing is said.

@@ -327,3 +327,20 @@ func FuzzParseConfig(f *testing.F) {
 		}
 	})
 }
+
+func TestSpec_F6_Workspace(t *testing.T) {
+	c := parse(t, `{workspace: {root: "/srv", tools: {write: true, exec: true}, env: ["GOPATH", "_x1"]}}`)
+	if !c.Workspace.Enabled("exec", false) || c.Workspace.Enabled("edit", false) || len(c.Workspace.Env) != 2 {
+		t.Errorf("workspace: %+v", c.Workspace)
+	}
+	for text, want := range map[string]string{
+		`{workspace: {tools: {wirte: true}}}`: "workspace.tools.wirte",
+		`{workspace: {tools: {exec: "yes"}}}`: "workspace.tools.exec",
+		`{workspace: {env: ["A=b"]}}`:         "workspace.env[0]",
+		`{workspace: {env: "PATH"}}`:          "workspace.env",
+	} {
+		if _, err := schemas.ParseConfig([]byte(text), "c"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -188,8 +188,8 @@ func (n *Node) abandon(ctx context.Context) {
 // Providers makes the tools of a configuration: the core tools of its workspace and its MCP
 // servers.
 func Providers(c *schemas.Config, log *slog.Logger) (out []tool.Provider, err error) {
-	if names := enabledCore(c.Workspace); c.Workspace.Root != "" && len(names) > 0 {
-		core, err := tool.Core(c.Workspace.Root, names...)
+	if names := tool.EnabledCore(c.Workspace); c.Workspace.Root != "" && len(names) > 0 {
+		core, err := tool.Core(tool.CoreOptions{Root: c.Workspace.Root, Tools: names, Env: c.Workspace.Env})
 		if err != nil {
 			return nil, schemas.Refuse("workspace.root", "workspace.root must be a folder: create it, or name another ("+err.Error()+")")
 		}
@@ -201,16 +201,6 @@ func Providers(c *schemas.Config, log *slog.Logger) (out []tool.Provider, err er
 		}
 	}
 	return out, nil
-}
-
-// enabledCore names the core tools that are on: those that only read are, unless switched off.
-func enabledCore(w schemas.WorkspaceConfig) (names []string) {
-	for _, name := range tool.CoreNames {
-		if w.Enabled(name, true) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func closeProviders(ctx context.Context, providers []tool.Provider) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/codecell/codecell/schemas"
 )
@@ -26,7 +27,7 @@ const (
 	maxHits     = 5000
 )
 
-// page is the result of every core tool (G8): a bounded text, and where the next page
+// page is the result of a core tool that reads (G8): a bounded text, and where the next page
 // begins when there is one.
 type page struct {
 	Kind         string        `json:"kind"`
@@ -56,63 +57,99 @@ const (
 	byCursor      = "cursor"
 )
 
-// Core offers read, ls, find and grep confined to one folder. They change nothing, never
-// follow a link out of the folder, and never block on a pipe or device. Only the named
-// tools are offered; no names means all. [Provider.Close] lets the folder go.
-func Core(dir string, names ...string) (Provider, error) {
-	w, err := openWorkspace(dir)
+// CoreOptions say which core tools there are, and what they work on.
+type CoreOptions struct {
+	// Root is the folder that they work on.
+	Root string
+	// Tools are names of [CoreNames]; none means those that only read.
+	Tools []string
+	// Env are names of variables that commands get of this process's environment, besides those in [commandEnv].
+	Env []string
+}
+
+// Core offers tools on one folder. read, ls, find and grep change nothing, write and edit change files; none of them
+// follows a link out of the folder, or blocks on a pipe or device. exec runs commands, which may do whatever this
+// process may, and process looks after those that go on in the background. [Provider.Close] ends them and lets the
+// folder go.
+func Core(o CoreOptions) (Provider, error) {
+	w, err := openWorkspace(o.Root)
 	if err != nil {
 		return nil, err
 	}
-	all := []Func{w.readTool(), w.lsTool(), w.findTool(), w.grepTool()}
-	for _, name := range names {
-		if !slices.ContainsFunc(all, func(f Func) bool { return f.tool.Name == name }) {
-			_ = w.close()
-			return nil, fmt.Errorf("tool: there is no core tool %q: use read, ls, find and grep", name)
-		}
+	shells := newShells(w, o.Env)
+	all := []Func{
+		w.readTool(), w.lsTool(), w.findTool(), w.grepTool(), w.writeTool(), w.editTool(), shells.execTool(), shells.processTool(),
 	}
-	if len(names) > 0 {
-		all = slices.DeleteFunc(all, func(f Func) bool { return !slices.Contains(names, f.tool.Name) })
+	names := o.Tools
+	if len(names) == 0 {
+		names = readers
 	}
 	set := &FuncSet{owner: CoreOwner, tier: schemas.TierCore, changed: newSignal()}
-	if err := set.Set(all...); err != nil {
+	for _, name := range names {
+		if !slices.Contains(CoreNames, name) {
+			err = fmt.Errorf("tool: there is no core tool %q: use %s", name, strings.Join(CoreNames, ", "))
+		}
+		if name == execName && !shellSupported {
+			err = errors.New("tool: exec needs a POSIX shell, which this system doesn't have: switch it off")
+		}
+	}
+	if err == nil {
+		err = set.Set(slices.DeleteFunc(all, func(f Func) bool { return !slices.Contains(names, f.tool.Name) })...)
+	}
+	if err != nil {
 		_ = w.close()
 		return nil, err
 	}
-	return &core{FuncSet: set, workspace: w}, nil
+	return &core{FuncSet: set, workspace: w, shells: shells}, nil
 }
 
 // core is the provider of the core tools.
 type core struct {
 	*FuncSet
 	workspace *workspace
+	shells    *shells
 }
 
-// Close lets the folder go. Calls in flight fail.
-func (c *core) Close(context.Context) error { return c.workspace.close() }
+// Close ends the commands and lets the folder go. Calls in flight fail.
+func (c *core) Close(ctx context.Context) error {
+	c.shells.close(ctx)
+	return c.workspace.close()
+}
 
-// pageTool makes one core tool of a function on its decoded arguments.
-func pageTool[In any](name, description, properties, required, extra string, run func(ctx context.Context, in In) (*page, error)) Func {
-	t := schemas.Tool{
-		Name: name, Description: description, ReplaySafe: true,
-		Parameters: schemas.JSON(fmt.Sprintf(`{"type":"object","properties":{%s,%s},"required":[%s],"additionalProperties":false}`, properties, kindProperty, required)),
-		Output:     schemas.JSON(fmt.Sprintf(pageSchema, extra)),
-	}
+// coreTool makes one core tool of a function on its decoded arguments.
+func coreTool[In, Out any](name, description, parameters, output string, run func(ctx context.Context, in In) (Out, error)) Func {
+	t := schemas.Tool{Name: name, Description: description, Parameters: schemas.JSON(parameters), Output: schemas.JSON(output)}
 	return Raw(t, func(ctx context.Context, args schemas.JSON) (schemas.JSON, error) {
 		var in In
 		if err := json.Unmarshal(args, &in); err != nil {
 			return nil, refused(schemas.CallInputContract, atInput, "%s: the arguments don't fit: %v", name, err)
 		}
-		p, err := run(ctx, in)
+		out, err := run(ctx, in)
 		if err != nil {
 			return nil, err
 		}
-		p.Kind = kindText
-		if p.Continuation != nil {
-			p.Kind = kindTruncated
-		}
-		return encode(p)
+		return encode(out)
 	})
+}
+
+// pageTool makes a core tool that reads.
+func pageTool[In any](name, description, properties, required, extra string, run func(ctx context.Context, in In) (*page, error)) Func {
+	f := coreTool(name, description,
+		fmt.Sprintf(`{"type":"object","properties":{%s,%s},"required":[%s],"additionalProperties":false}`, properties, kindProperty, required),
+		fmt.Sprintf(pageSchema, extra),
+		func(ctx context.Context, in In) (*page, error) {
+			p, err := run(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			p.Kind = kindText
+			if p.Continuation != nil {
+				p.Kind = kindTruncated
+			}
+			return p, nil
+		})
+	f.tool.ReplaySafe = true
+	return f
 }
 
 const pageSchema = `{"type":"object","properties":{` +

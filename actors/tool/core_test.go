@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/codecell/codecell/schemas"
 )
@@ -38,7 +37,7 @@ type coreTools struct {
 // coreOf opens the core tools on a folder.
 func coreOf(t testing.TB, dir string, names ...string) *coreTools {
 	t.Helper()
-	p, err := Core(dir, names...)
+	p, err := Core(CoreOptions{Root: dir, Tools: names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,23 +49,22 @@ func coreOf(t testing.TB, dir string, names ...string) *coreTools {
 	return &coreTools{p, made}
 }
 
-// use runs one core tool through the pipeline.
+// use runs one core tool that reads.
 func use(t testing.TB, p *coreTools, tool string, args any) (page, error) {
 	t.Helper()
-	text, err := json.Marshal(args)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
+	return do[page](t, p, tool, args)
+}
+
+// useAs runs a call of a core tool through the pipeline.
+func useAs(ctx context.Context, p *coreTools, call *schemas.Call) (schemas.JSON, error) {
 	var pipe Pipeline
-	value, fail := pipe.run(ctx, callOf(tool, "1", string(text)), p.made[tool], func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
+	value, fail := pipe.run(ctx, call, p.made[call.Tool], func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
 		return p.Call(ctx, call, nil)
 	}, nil, quiet)
 	if fail != nil {
-		return page{}, fail
+		return nil, fail
 	}
-	return decode[page](t, value), nil
+	return value, nil
 }
 
 type in map[string]any
@@ -88,7 +86,7 @@ func next(t testing.TB, args in, c *continuation) in {
 }
 
 func TestCore_NamedToolsOnly(t *testing.T) {
-	p, err := Core(t.TempDir(), "read", "ls")
+	p, err := Core(CoreOptions{Root: t.TempDir(), Tools: []string{"read", "ls"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,10 +104,10 @@ func TestCore_NamedToolsOnly(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := Core(t.TempDir(), "write"); err == nil {
+	if _, err := Core(CoreOptions{Root: t.TempDir(), Tools: []string{"remove"}}); err == nil {
 		t.Error("an unknown tool is taken")
 	}
-	if _, err := Core(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := Core(CoreOptions{Root: filepath.Join(t.TempDir(), "none")}); err == nil {
 		t.Error("a missing folder is taken")
 	}
 }

@@ -2,7 +2,13 @@
 
 package tool
 
-import "os/exec"
+import (
+	"os"
+	"os/exec"
+)
+
+// shellSupported tells whether the exec tool can be had.
+const shellSupported = false
 
 // ownGroup does nothing: this system has no process groups that we know to use.
 func ownGroup(*exec.Cmd) {}
@@ -12,3 +18,6 @@ func terminateGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
 // killGroup ends the child.
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+
+// exitSignal is empty: this system has no signals.
+func exitSignal(*os.ProcessState) string { return "" }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/codecell/codecell/schemas"
@@ -17,14 +18,18 @@ import (
 // workspace is a folder that the core tools can't leave: every look-up goes through
 // os.Root, which resolves links itself and refuses those that point outside, also when
 // they are swapped in meanwhile. Paths in messages are the caller's own, never the host's.
-type workspace struct{ root *os.Root }
+type workspace struct {
+	root *os.Root
+	// writing is held while a file is looked at and replaced: of two edits of a file none gets lost.
+	writing sync.Mutex
+}
 
 func openWorkspace(dir string) (*workspace, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("the workspace folder can't be opened: %w", err)
 	}
-	return &workspace{root}, nil
+	return &workspace{root: root}, nil
 }
 
 func (w *workspace) close() error { return w.root.Close() }
@@ -183,17 +188,21 @@ func refusedPath(name, why string) *schemas.CallError {
 	}
 }
 
-// pathError says what went wrong with a path, without the host's own paths.
-func pathError(name string, err error) error {
+// pathError says what went wrong with a path that was to be read, without the host's own paths.
+func pathError(name string, err error) error { return pathFailure(name, "read", err) }
+
+// pathFailure says what went wrong with a path that was to be done something with.
+func pathFailure(name, done string, err error) error {
 	var known *schemas.CallError
 	var at *fs.PathError
+	var link *os.LinkError
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return refusedPath(name, "doesn't exist in the workspace")
 	case errors.Is(err, fs.ErrPermission):
-		return refusedPath(name, "can't be read: permission denied")
+		return refusedPath(name, "can't be "+done+": permission denied")
 	case errors.Is(err, syscall.ELOOP):
 		return refusedPath(name, "is a loop of links")
 	case errors.Is(err, syscall.ENAMETOOLONG):
@@ -201,8 +210,10 @@ func pathError(name string, err error) error {
 	case errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes"):
 		return refusedPath(name, "leads out of the workspace")
 	case errors.As(err, &at):
-		return refusedPath(name, "can't be read: "+at.Err.Error())
+		return refusedPath(name, "can't be "+done+": "+at.Err.Error())
+	case errors.As(err, &link):
+		return refusedPath(name, "can't be "+done+": "+link.Err.Error())
 	default:
-		return refusedPath(name, "can't be read")
+		return refusedPath(name, "can't be "+done)
 	}
 }
