@@ -58,10 +58,12 @@ type Host struct {
 	conn    *bus.Conn
 	log     *slog.Logger
 	hooks   run.Hooks
-	feed    *bus.Feed
-	system  *actor.ActorSystem
-	root    *actor.PID
-	ledger  *actor.PID
+	// redactor is for what sessions keep; nil where they keep all.
+	redactor *run.Redactor
+	feed     *bus.Feed
+	system   *actor.ActorSystem
+	root     *actor.PID
+	ledger   *actor.PID
 
 	directory *directory
 	registry  *bus.Registry
@@ -99,6 +101,10 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 	if err := CheckConfig(o.Config); err != nil {
 		return nil, err
 	}
+	redactor, err := run.NewRedactor(o.Config)
+	if err != nil {
+		return nil, err
+	}
 	if o.ID == "" {
 		o.ID = bus.NewHostID()
 	}
@@ -108,7 +114,7 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 	h := &Host{
 		id: o.ID, options: o, conn: o.Conn, log: o.Logger, feed: bus.NewFeed(o.Conn),
 		directory: newDirectory(o.Engine, o.Config), flights: newFlights(), failed: make(chan error, 1),
-		stopping: make(chan struct{}),
+		stopping: make(chan struct{}), redactor: redactor,
 	}
 	hooks, err := tool.AboutPrograms(slices.Concat(o.Hooks, tool.BusHooks(o.Conn, o.Config.Hooks)), h.log)
 	if err != nil {

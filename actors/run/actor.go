@@ -16,6 +16,9 @@ import (
 type run struct {
 	spec     Spec
 	counters *counters
+	// session is the last one known of a run that is bound; refused are the waits for nothing that it has.
+	session Session
+	refused refusedWaits
 	// admission is the last one known.
 	admission *Admission
 	gate      *gate
@@ -44,6 +47,7 @@ type live struct {
 	pid    *actor.PID
 	callID string
 	calls  *callLog
+	record *record
 }
 
 // New makes the properties of a run actor.
@@ -144,6 +148,10 @@ func (r *run) spawn(ctx actor.Context, m *prepared) {
 	if m.admission != nil {
 		r.admission = m.admission
 	}
+	if m.session != nil {
+		r.session = m.session
+	}
+	m.exec.Reply = m.record.answers(m.exec.Reply)
 	switch {
 	case before.unwanted:
 		m.exec.Reply(r.failure(schemas.Aborted, "the call was cancelled before the program began"))
@@ -164,11 +172,13 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 	port := &port{
 		env: r.spec.Env, identity: r.spec.Identity, address: address, admission: m.admission,
 		parent: m.exec.Msg.CallID, trace: m.exec.Msg.TraceParent, restartSafe: m.input.RestartSafe, counters: r.counters,
+		record: m.record,
 	}
 	r.keep(port, m)
 	self, root := actor.NewPID(ctx.Self().Address, ctx.Self().Id+"/"+id), ctx.ActorSystem().Root
 	r.equip(port, func(a *schemas.Answer) { root.Send(self, &cell.Answered{Answer: a}) })
 	reply := r.reviewExec(ctx, m, port)
+	m.record.begin(id)
 	// The route is there before the cell is: its first call may be out before Spawn returns.
 	r.spec.Env.CellSpawned(id, ctx.Self(), self)
 	pid, err := ctx.SpawnNamed(cell.New(r.spec.Cells, cell.Spec{
@@ -184,7 +194,7 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 		return
 	}
 	ctx.Watch(pid)
-	r.cells[id] = &live{pid: pid, callID: m.exec.Msg.CallID, calls: port.calls}
+	r.cells[id] = &live{pid: pid, callID: m.exec.Msg.CallID, calls: port.calls, record: m.record}
 }
 
 func (r *run) wait(ctx actor.Context, m *Wait) {
@@ -194,7 +204,7 @@ func (r *run) wait(ctx actor.Context, m *Wait) {
 		return
 	}
 	if c := r.cells[m.Msg.RunID]; c != nil {
-		reply := r.review(ctx, waitEvent(&r.spec, m.Msg, c.callID), m.Start, c.calls, m.Reply)
+		reply := r.review(ctx, waitEvent(&r.spec, m.Msg, c.callID), m.Start, c.calls, c.record.wait(m.Msg.CallID, m.Reply))
 		ctx.Send(c.pid, &cell.Wait{CallID: m.Msg.CallID, Start: m.Start, Reply: reply})
 		return
 	}
@@ -202,7 +212,9 @@ func (r *run) wait(ctx actor.Context, m *Wait) {
 		r.review(ctx, waitEvent(&r.spec, m.Msg, ""), m.Start, nil, m.Reply)(result)
 		return
 	}
-	m.Reply(r.failure(schemas.InvalidInput, r.unavailable()))
+	result := r.failure(schemas.InvalidInput, r.unavailable())
+	r.refused.note(r.session, m.Msg, result)
+	m.Reply(result)
 }
 
 // owns checks who asks: only the run that a cell came from may touch it (W2). A missing field is a
@@ -257,6 +269,7 @@ func (r *run) cellEnded(ctx actor.Context, m *cell.Ended) {
 	if r.cells[m.ID] == nil {
 		return
 	}
+	r.cells[m.ID].record.ended(m.Result)
 	r.ended.keep(m.ID, m.Waits)
 	r.forget(ctx, m.ID)
 	ctx.Poison(m.Cell)
@@ -266,6 +279,7 @@ func (r *run) cellEnded(ctx actor.Context, m *cell.Ended) {
 func (r *run) cellStopped(ctx actor.Context, m *actor.Terminated) {
 	for id, c := range r.cells {
 		if c.pid.Id == m.Who.Id {
+			c.record.ended(r.failure(schemas.InternalError, "the cell stopped without a result"))
 			r.forget(ctx, id)
 			return
 		}

@@ -36,6 +36,8 @@ type Spec struct {
 	Admission *Admission
 	// Env is what the run needs of its host.
 	Env Env
+	// Redact masks credentials in what the session keeps of programs (P8); nil keeps them as they are (P7).
+	Redact *Redactor
 	// Hooks are asked about the run's programs.
 	Hooks Hooks
 	// Cells is what all cells of the host share.

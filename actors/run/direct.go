@@ -35,13 +35,15 @@ type directCall struct {
 	source  schemas.Source
 	sent    time.Time
 	ask     *Direct
+	record  *record // nil unless the run is bound
 }
 
 // admitted is a direct call whose tool was looked up, off the actor.
 type admitted struct {
-	ask  *Direct
-	tool *schemas.Tool
-	err  *schemas.Error
+	ask     *Direct
+	tool    *schemas.Tool
+	session Session
+	err     *schemas.Error
 }
 
 func (r *run) direct(ctx actor.Context, m *Direct) {
@@ -67,6 +69,7 @@ func lookUp(spec *Spec, m *Direct) *admitted {
 	for i := range admission.Direct {
 		if d := &admission.Direct[i]; d.Name == m.Msg.Name {
 			a.tool = &d.Tool
+			a.session, _ = openSession(spec) // a call that can't be recorded is made all the same
 			return a
 		}
 	}
@@ -97,6 +100,8 @@ func (r *run) dispatchDirect(ctx actor.Context, a *admitted) {
 	}
 	r.directs.open[d.id] = d
 	r.counters.call.Add(1)
+	d.record = directRecord(a.session, a.ask.Msg.CallID, d.address.Cell)
+	d.record.call(cell.Call{ID: d.id, Args: args}, a.tool, false)
 	err := r.spec.Env.Send(&schemas.Call{
 		ID: d.id, Address: d.address, Source: a.tool.Source, Owner: a.tool.Owner, Tool: a.tool.Name, Args: args,
 		Identity: r.spec.Identity, ParentID: a.ask.Msg.CallID, TraceParent: a.ask.Msg.TraceParent,
@@ -135,6 +140,9 @@ func (r *run) endDirect(ctx actor.Context, d *directCall, reply *schemas.Directe
 		fact.Code = reply.Call.Code
 	}
 	r.spec.Env.Fact(fact)
+	d.record.settled(&cell.Settled{
+		ID: d.id, Outcome: outcome, Value: reply.Value, Err: reply.Call, Untrusted: d.source != schemas.SourceNative, Duration: time.Since(d.sent),
+	})
 	d.ask.Reply(reply)
 	r.settle(ctx)
 }

@@ -22,6 +22,7 @@ type port struct {
 	trace       string
 	restartSafe bool
 	counters    *counters
+	record      *record // nil unless the run is bound
 	// calls is nil unless hooks see the answers of the run's programs.
 	calls *callLog
 	// gate is nil unless a tool of the catalog is sequential; dry and playbill are nil unless the run is a dry one.
@@ -43,11 +44,13 @@ var _ cell.Port = (*port)(nil)
 func (p *port) Dispatch(c cell.Call) *schemas.CallError {
 	entry, ok := p.admission.Catalog.Callable(c.Ref)
 	if !ok {
+		p.record.call(c, nil, false)
 		return &schemas.CallError{
 			Code: schemas.CallInvalidInput, Location: "input", Effect: schemas.NotStarted,
 			Message: "no such tool in this run's catalog; find tools with catalog.search(query)",
 		}
 	}
+	p.record.call(c, &entry.Tool, p.dry != nil && !replaySafe(&entry.Tool))
 	if p.restartSafe && !replaySafe(&entry.Tool) {
 		return &schemas.CallError{
 			Code: schemas.CallInvalidInput, Location: "policy", Effect: schemas.NotStarted,
@@ -221,6 +224,7 @@ func (p *port) Awaits(ref int, args schemas.JSON) bool {
 // Settled tells how a call has ended. Others may wait for that.
 func (p *port) Settled(s cell.Settled) {
 	p.calls.settled(s.ID, s.Outcome)
+	p.record.settled(&s)
 	if p.gate != nil {
 		p.gate.leave(gateKey{p.address.Cell, s.ID})
 	}

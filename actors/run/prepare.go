@@ -17,6 +17,7 @@ type prepared struct {
 	// session is that of a bound run, unless sessionErr says why there is none.
 	session    Session
 	sessionErr error
+	record     *record
 }
 
 // prepare does what must happen before a guest starts: the input is validated, the program is
@@ -24,8 +25,8 @@ type prepared struct {
 // waits for it any more.
 func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 	p := &prepared{exec: m}
-	if spec.Bind {
-		p.session, p.sessionErr = spec.Env.Session(spec.Identity.SessionKey)
+	if p.session, p.sessionErr = openSession(spec); p.session != nil {
+		defer func() { p.record = newRecord(spec, p) }()
 	}
 	if p.input, p.err = schemas.ParseExecInput(m.Msg.Input); p.err != nil {
 		return p
