@@ -27,18 +27,18 @@ func AboutPrograms(hooks []Hook, log *slog.Logger) (p ProgramHooks, err error) {
 	if err != nil {
 		return p, err
 	}
-	if before = aboutPrograms(before); len(before) > 0 {
+	if before = thatSeePrograms(before); len(before) > 0 {
 		p.Before = func(ctx context.Context, event *schemas.HookEvent, in schemas.ExecInput) (schemas.ExecInput, *schemas.Error) {
 			return beforeProgram(ctx, before, event, in)
 		}
 	}
-	if after = aboutPrograms(after); len(after) > 0 {
+	if after = thatSeePrograms(after); len(after) > 0 {
 		p.After = func(ctx context.Context, event *schemas.HookEvent) error { return afterProgram(ctx, after, event) }
 	}
 	return p, nil
 }
 
-func aboutPrograms(all []asked) (some []asked) {
+func thatSeePrograms(all []asked) (some []asked) {
 	for _, h := range all {
 		if h.about(&program) {
 			some = append(some, h)
