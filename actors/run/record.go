@@ -27,10 +27,9 @@ type record struct {
 	open int
 	// waits are the last ones, for repeated deliveries.
 	waits []cell.WaitResult
-	// last is the newest answer that wasn't a waiting one, end the one that the cell ended with, and over tells that the
-	// transcript has how it ended.
-	last, end *schemas.Result
-	over      bool
+	// end is what the cell ended with; over tells that the transcript has it.
+	end  *schemas.Result
+	over bool
 }
 
 // keptWaits bounds the waits of a cell that are told from repeated ones.
@@ -91,7 +90,7 @@ func (r *record) answers(reply cell.Reply) cell.Reply {
 		r.enter()
 		r.over = r.over || result.Status != schemas.StatusWaiting
 		r.result(r.exec.CallID, result)
-		r.answered(result)
+		r.answered()
 		r.mu.Unlock()
 		reply(result)
 	}
@@ -112,7 +111,7 @@ func (r *record) wait(callID string, reply cell.Reply) cell.Reply {
 	return func(result *schemas.Result) {
 		r.mu.Lock()
 		r.waited(callID, result)
-		r.answered(result)
+		r.answered()
 		r.mu.Unlock()
 		reply(result)
 	}
@@ -148,20 +147,19 @@ func (r *record) waited(callID string, result *schemas.Result) {
 		w.Result = result
 	}
 	r.result(callID, result)
-	// A wait that is refused says nothing of its cell.
+	// A wait that is refused says nothing of its cell, and looks like one that ended it with a refusal.
 	r.over = r.over || result.Status == schemas.StatusCompleted || result.Status == schemas.StatusFailed && result.Code != schemas.InvalidInput
 }
 
 // answered is called with every answer.
-func (r *record) answered(result *schemas.Result) {
+func (r *record) answered() {
 	r.open--
-	if result.Status != schemas.StatusWaiting {
-		r.last = result
-	}
 	r.conclude()
 }
 
-// ended says how the cell has ended. If no answer tells, since nobody waited, the transcript has it as the exec's.
+// ended says how the cell has ended. If no answer tells, since nobody waited or it could be one about the wait alone,
+// the transcript has it as the exec's. So a reader knows that a cell has ended by a result that isn't waiting, and is
+// the exec's or has another code than invalid_input.
 func (r *record) ended(result *schemas.Result) {
 	if r == nil {
 		return
@@ -177,9 +175,7 @@ func (r *record) conclude() {
 		return
 	}
 	r.over = true
-	if r.last != r.end {
-		r.result(r.exec.CallID, r.end)
-	}
+	r.result(r.exec.CallID, r.end)
 }
 
 func (r *record) result(callID string, result *schemas.Result) {

@@ -144,7 +144,7 @@ func TestSpec_P6_EveryEndIsRecordedOnce(t *testing.T) {
 			exec(parked)
 			r.wait("w1", ignore)(turnedDown)
 			r.ended(turnedDown)
-		}, []string{`exec e1 in "c1"`, "waiting  e1 of e1", "wait w1 for c1", "failed invalid_input w1 of e1"}},
+		}, []string{`exec e1 in "c1"`, "waiting  e1 of e1", "wait w1 for c1", "failed invalid_input w1 of e1", "failed invalid_input e1 of e1"}},
 		{"a second wait was refused, then it expired", func(r *record, exec cell.Reply) {
 			r.begin("c1")
 			exec(parked)
