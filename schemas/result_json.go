@@ -40,7 +40,7 @@ func (r Result) JSON() (JSON, error) {
 		w.marshal("replaySafe", true)
 	}
 	if r.DryRun != nil {
-		w.marshal("dryRun", r.DryRun)
+		w.marshal("dryRun", r.DryRun.listed())
 	}
 	t := r.Telemetry
 	if t.VisibleTools == nil {
@@ -48,6 +48,14 @@ func (r Result) JSON() (JSON, error) {
 	}
 	w.marshal("telemetry", t)
 	return append(w.b, '}'), w.err
+}
+
+// listed has a list, if an empty one.
+func (d DryRun) listed() DryRun {
+	if d.Calls == nil {
+		d.Calls = []DryCall{}
+	}
+	return d
 }
 
 // MarshalJSON is [Result.JSON]. Note that json.Marshal escapes <, > and & in what it returns; an

@@ -59,16 +59,31 @@ func (g *gate) leave(key gateKey) {
 	g.refill()
 }
 
+// cancel takes a call out, and all others of its cell that wait: a cell that gives one up is at its end, and gives up all.
+func (g *gate) cancel(key gateKey) {
+	g.mu.Lock()
+	g.drop(key.cell)
+	if _, ok := g.out[key]; ok {
+		g.forget(key)
+	}
+	g.refill()
+}
+
 // leaveAll takes all calls of a cell out.
 func (g *gate) leaveAll(cell string) {
 	g.mu.Lock()
-	g.queue = slices.DeleteFunc(g.queue, func(c *gated) bool { return c.key.cell == cell })
+	g.drop(cell)
 	for key := range g.out {
 		if key.cell == cell {
 			g.forget(key)
 		}
 	}
 	g.refill()
+}
+
+// drop takes the calls of a cell out of the queue.
+func (g *gate) drop(cell string) {
+	g.queue = slices.DeleteFunc(g.queue, func(c *gated) bool { return c.key.cell == cell })
 }
 
 func (g *gate) forget(key gateKey) {

@@ -72,6 +72,16 @@ func TestSpec_P4_TheGateKeepsOrder(t *testing.T) {
 				c.gone = true // settled, cancelled, or gone before
 				g.leave(c.key)
 			},
+			"cancel": func(t *rapid.T) {
+				if len(calls) == 0 {
+					t.Skip()
+				}
+				c := rapid.SampledFrom(calls).Draw(t, "call")
+				for _, o := range calls {
+					o.gone = o.gone || o == c || !o.sent && o.key.cell == c.key.cell
+				}
+				g.cancel(c.key)
+			},
 			"end of a cell": func(t *rapid.T) {
 				name := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "cell")
 				for _, c := range calls {

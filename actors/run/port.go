@@ -135,7 +135,7 @@ func replaySafe(t *schemas.Tool) bool { return t.ReplaySafe && t.Source == schem
 func (p *port) Cancel(call string) {
 	p.env.Withdraw(p.address, call)
 	if p.gate != nil {
-		p.gate.leave(gateKey{p.address.Cell, call})
+		p.gate.cancel(gateKey{p.address.Cell, call})
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 func (a *app) execCommand() *cobra.Command {
 	var in schemas.ExecInput
-	var wait bool
+	var how execHow
 	cmd := &cobra.Command{
 		Use:   "exec [flags] FILE|-",
 		Short: "Run a program",
@@ -29,9 +29,13 @@ A program that hands the turn back (yield_control) or whose tools are slow leave
 (--bus), "codecell wait" goes on with it in the same session; --wait does so at once, until the program has ended.
 Ctrl-C cancels the program.
 
+With --dry-run, only tools whose owners say that they change nothing are really called. Every other call is answered by a
+placeholder of the shape that its tool declares, and listed at the end.
+
 Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting.`,
 		Example: `  codecell exec --title "Sum" - <<< 'return 1 + 2'
-  codecell exec --title "Weekly report" --wait report.js`,
+  codecell exec --title "Weekly report" --wait report.js
+  codecell exec --dry-run cleanup.js`,
 		Args: exactly("FILE (or - for standard input)"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if in.Code, err = a.source(args[0]); err != nil {
@@ -44,13 +48,14 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting.`,
 			default:
 				in.Title = filepath.Base(args[0])
 			}
-			return a.exec(cmd.Context(), in, wait)
+			return a.exec(cmd.Context(), in, how)
 		},
 	}
 	cmd.Flags().StringVar(&in.Title, "title", "", "what the program does, in at most 120 characters (default the file's name)")
 	cmd.Flags().BoolVar(&in.AwaitResults, "await-results", false, "keep the call open until the tools have answered, instead of ending as waiting")
 	cmd.Flags().BoolVar(&in.RestartSafe, "restart-safe", false, "let the program call only tools that change nothing")
-	cmd.Flags().BoolVar(&wait, "wait", false, "go on with a waiting program until it has ended")
+	cmd.Flags().BoolVar(&how.wait, "wait", false, "go on with a waiting program until it has ended")
+	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "call only tools that change nothing, and list the calls that would be made")
 	a.identityFlags(cmd)
 	return cmd
 }
@@ -90,8 +95,14 @@ func execInput(in schemas.ExecInput) (schemas.JSON, error) {
 	return json.Marshal(input)
 }
 
+// execHow is how a program is run, beside its input.
+type execHow struct {
+	// wait goes on until the program has ended; dryRun makes only calls that change nothing.
+	wait, dryRun bool
+}
+
 // exec runs a program and prints what came of it.
-func (a *app) exec(ctx context.Context, in schemas.ExecInput, wait bool) error {
+func (a *app) exec(ctx context.Context, in schemas.ExecInput, how execHow) error {
 	input, err := execInput(in)
 	if err != nil {
 		return err
@@ -103,7 +114,7 @@ func (a *app) exec(ctx context.Context, in schemas.ExecInput, wait bool) error {
 	defer l.close()
 	a.warn(l.problems())
 	client := l.client()
-	run, err := client.Open(ctx, schemas.Open{Identity: a.identity(), Ephemeral: true})
+	run, err := client.Open(ctx, schemas.Open{Identity: a.identity(), Ephemeral: true, DryRun: how.dryRun})
 	if err != nil {
 		return err
 	}
@@ -117,7 +128,7 @@ func (a *app) exec(ctx context.Context, in schemas.ExecInput, wait bool) error {
 	if err != nil {
 		return err
 	}
-	if wait {
+	if how.wait {
 		return a.waitOut(ctx, client, result)
 	}
 	if l.node != nil {

@@ -65,7 +65,49 @@ func (a *app) printResult(r *schemas.Result) error {
 			fmt.Fprintf(a.out, "  call %s %s: %s\n", c.ID, printable(c.Tool), c.Outcome)
 		}
 	}
+	if r.DryRun != nil {
+		a.printDryRun(r.DryRun)
+	}
 	return nil
+}
+
+// maxShownArgs bounds the arguments of one call in the list of a dry run, in bytes.
+const maxShownArgs = 300
+
+// printDryRun lists the calls of a dry run, a line each.
+func (a *app) printDryRun(d *schemas.DryRun) {
+	total, fake := len(d.Calls)+d.Dropped, 0
+	for i := range d.Calls {
+		if d.Calls[i].Placeholder {
+			fake++
+		}
+	}
+	count := fmt.Sprintf("%d calls, %d of them not made", total, fake)
+	switch {
+	case total == 0:
+		count = "no calls"
+	case d.Dropped > 0: // nobody counted those that aren't listed
+		count = fmt.Sprintf("%d calls, at least %d of them not made", total, fake)
+	}
+	fmt.Fprintln(a.out, a.style(yellow, "dry run")+": "+count)
+	for i := range d.Calls {
+		c := &d.Calls[i]
+		args := printable(string(c.Args))
+		switch {
+		case c.OmittedBytes > 0:
+			args = fmt.Sprintf("(%d bytes of arguments)", c.OmittedBytes)
+		case len(args) > maxShownArgs:
+			args = schemas.Prefix(args, maxShownArgs) + "…"
+		}
+		line := "  " + printable(c.Tool) + " " + args
+		if c.Placeholder {
+			line += a.style(dim, "  not made")
+		}
+		fmt.Fprintln(a.out, line)
+	}
+	if d.Dropped > 0 {
+		fmt.Fprintf(a.out, "  and %d more\n", d.Dropped)
+	}
 }
 
 // printOutput shows what the program emitted in a leg.
