@@ -61,7 +61,8 @@ const RedactCredentials = "credentials"
 type HistoryConfig struct {
 	// Redact is [RedactCredentials], or empty to keep programs as they were submitted (P7, P8).
 	Redact string `json:"redact"`
-	// Secrets are texts to mask wherever they stand, Patterns regular expressions (RE2) of further ones.
+	// Secrets are texts to mask wherever they stand, Patterns regular expressions (RE2) of further ones: in logs
+	// always (P7), in programs that are kept if Redact says so (P8).
 	Secrets  []string `json:"secrets"`
 	Patterns []string `json:"patterns"`
 }

@@ -9,7 +9,7 @@ import (
 // MinSecretBytes is the shortest text of history.secrets, in bytes: shorter ones stand in too much that is none.
 const MinSecretBytes = 4
 
-// history puts the environment into history.secrets, and refuses what would mask nothing (P8).
+// history puts the environment into history.secrets, and refuses what could mask nothing (P7, P8).
 func (p *problems) history(h *HistoryConfig) {
 	for i, secret := range h.Secrets {
 		at := join("history.secrets", i)
@@ -26,8 +26,5 @@ func (p *problems) history(h *HistoryConfig) {
 		if _, err := regexp.Compile(pattern); err != nil {
 			p.add(join("history.patterns", i), "expected a regular expression in the syntax of RE2: "+err.Error())
 		}
-	}
-	if h.Redact == "" && len(h.Secrets)+len(h.Patterns) > 0 {
-		p.add("history", `"secrets" and "patterns" mask nothing without "redact": "credentials": add it, or take them out`)
 	}
 }

@@ -111,6 +111,10 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.Logger = redactor.Logger(o.Logger)
+	if o.Config.History.Redact == "" {
+		redactor = nil // sessions keep programs as they are
+	}
 	h := &Host{
 		id: o.ID, options: o, conn: o.Conn, log: o.Logger, feed: bus.NewFeed(o.Conn),
 		directory: newDirectory(o.Engine, o.Config), flights: newFlights(), failed: make(chan error, 1),

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/codecell/codecell/actors/policy"
+	"github.com/codecell/codecell/actors/run"
 	"github.com/codecell/codecell/actors/tool"
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
@@ -56,6 +57,11 @@ func Up(ctx context.Context, o NodeOptions) (_ *Node, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	redactor, err := run.NewRedactor(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	o.Logger = redactor.Logger(o.Logger)
 	n := &Node{}
 	defer func() {
 		if err != nil {

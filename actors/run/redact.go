@@ -18,10 +18,10 @@ const mask = "[redacted]"
 // make room for another rule's match; a text that doesn't come to rest is taken out as a whole.
 const maxRedactions = 8
 
-// Redactor masks credentials in what is kept of programs (P8). What is executed never passes through it. A nil one
-// changes nothing, which is what sessions do unless they are told otherwise (P7).
+// Redactor masks credentials in logs (P7), and, where it is asked for, in what sessions keep of programs (P8). What is
+// executed never passes through it. A nil one changes nothing, which is what sessions do unless they are told otherwise.
 //
-// It masks string, template and number literals that a program gives to something whose name looks like a
+// In a program it masks string, template and number literals that a program gives to something whose name looks like a
 // credential's, and, wherever they stand, tokens of known forms, registered secrets and matches of the configured
 // patterns. Values that are computed, true, false and null stay. Line numbers hold. Masking twice is masking once.
 type Redactor struct {
@@ -29,12 +29,8 @@ type Redactor struct {
 	secrets []string // longest first
 }
 
-// NewRedactor makes the redactor of a configuration, which is nil if history.redact isn't set. An error names the
-// pattern that isn't a regular expression.
+// NewRedactor makes the redactor of a configuration. An error names the pattern that isn't a regular expression.
 func NewRedactor(c *schemas.Config) (*Redactor, error) {
-	if c.History.Redact == "" {
-		return nil, nil //nolint:nilnil // nil is the redactor that changes nothing
-	}
 	r := &Redactor{rules: knownForms, secrets: registered(c)}
 	for i, pattern := range c.History.Patterns {
 		re, err := regexp.Compile(pattern)

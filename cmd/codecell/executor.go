@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codecell/codecell/actors/host"
+	"github.com/codecell/codecell/actors/run"
 	"github.com/codecell/codecell/actors/tool"
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
@@ -42,7 +43,12 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 				return errNoBus
 			}
 			defer l.close()
-			providers, err := host.Providers(config, a.log())
+			redactor, err := run.NewRedactor(config)
+			if err != nil {
+				return err
+			}
+			log := redactor.Logger(a.log())
+			providers, err := host.Providers(config, log)
 			if err != nil {
 				return err
 			}
@@ -50,7 +56,7 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 				return errors.New("there are no tools to run: configure mcpServers or workspace.root")
 			}
 			executor, err := tool.Start(ctx, l.conn, tool.Options{
-				Providers: providers, Pipeline: host.Pipeline(config), Hooks: tool.BusHooks(l.conn, config.Hooks), Logger: a.log(),
+				Providers: providers, Pipeline: host.Pipeline(config), Hooks: tool.BusHooks(l.conn, config.Hooks), Logger: log,
 			})
 			if err != nil {
 				for _, p := range providers {
