@@ -147,7 +147,7 @@ brings its own, which ends with it.`,
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{groupRun, "Run programs:", []*cobra.Command{a.execCommand(), a.waitCommand(), a.cancelCommand()}},
+		{groupRun, "Run programs:", []*cobra.Command{a.execCommand(), a.waitCommand(), a.cancelCommand(), a.approvalsCommand()}},
 		{groupLook, "Look:", []*cobra.Command{a.toolsCommand(), a.searchCommand(), a.tailCommand(), a.slotsCommand(), a.configCommand()}},
 		{groupServe, "Serve:", []*cobra.Command{a.mcpCommand(), a.upCommand(), a.executorCommand()}},
 		{"", "", []*cobra.Command{a.benchCommand(), a.versionCommand()}},

@@ -118,6 +118,7 @@ func (a *app) exec(ctx context.Context, in schemas.ExecInput, how execHow) error
 	if err != nil {
 		return err
 	}
+	defer a.showApprovals(ctx, l, func(at schemas.Address) bool { return at.Host == run.Host && at.Run == run.ID })()
 	callID := newCallID("cli")
 	stop := a.progress("running")
 	result, err := run.Exec(ctx, schemas.Exec{CallID: callID, Input: input})

@@ -20,7 +20,7 @@ func (a *app) tailCommand() *cobra.Command {
 		Use:   "tail [NOUN[.KIND]]...",
 		Short: "Show what happens, as it happens",
 		Long: `Shows the facts that hosts and executors publish, one a line, until it is interrupted. Without arguments all of them;
-else those of some nouns (run, cell, call, slot, host, executor) or kinds (cell.ended).`,
+else those of some nouns (run, cell, call, approval, slot, host, executor) or kinds (cell.ended).`,
 		Example:   "  codecell tail cell call.ended",
 		ValidArgs: factKinds(),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -145,6 +145,12 @@ func factText(fact any) (at int64, words string) {
 		return f.At, fmt.Sprintf("%s#%s %s", short(f.Address.Cell), f.Call, progressText(f))
 	case *schemas.CallEnded:
 		return f.At, fmt.Sprintf("%s#%s %s in %s", short(f.Address.Cell), f.Call, f.Outcome, micros(f.DurationUs))
+	case *schemas.ApprovalOpened:
+		return f.At, fmt.Sprintf("%s#%s %s.%s: %s", short(f.Address.Cell), f.Call, f.Owner, f.Tool, f.Approval)
+	case *schemas.ApprovalClosed:
+		return f.At, fmt.Sprintf("%s#%s %s%s", short(f.Address.Cell), f.Call, f.State, closing(f))
+	case *schemas.GrantUsed:
+		return f.At, fmt.Sprintf("%s#%s %s by a grant for the %s, %d left", short(f.Address.Cell), f.Call, f.Tool, f.Scope, f.Left)
 	case *schemas.SlotTaken:
 		return f.At, fmt.Sprintf("%s, %d held", short(f.Cell), f.Held)
 	case *schemas.SlotFreed:
@@ -171,6 +177,18 @@ func progressText(f *schemas.CallProgressed) string {
 	}
 	if f.Message != "" {
 		text += ": " + strings.Join(strings.Fields(f.Message), " ")
+	}
+	return text
+}
+
+// closing says who decided, and what else they allowed.
+func closing(f *schemas.ApprovalClosed) string {
+	text := ""
+	if f.By != "" {
+		text = " by " + f.By
+	}
+	if f.Granted > 0 {
+		text += fmt.Sprintf(", and %d more for the %s", f.Granted, f.Scope)
 	}
 	return text
 }

@@ -33,6 +33,7 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting aga
 				return err
 			}
 			defer l.close()
+			defer a.showApprovals(ctx, l, func(at schemas.Address) bool { return at.Cell == args[0] })()
 			result, err := a.wait(ctx, l.client(), args[0], "running")
 			switch {
 			case ctx.Err() != nil:
