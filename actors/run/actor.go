@@ -3,7 +3,6 @@ package run
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -352,34 +351,6 @@ func (r *run) end(ctx actor.Context) {
 		At: time.Now().UnixNano(), Host: r.spec.Host, Run: r.spec.Token, Reason: r.closing.Reason,
 	})
 	ctx.Send(ctx.Parent(), &Closed{Token: r.spec.Token, Reason: r.closing.Reason})
-}
-
-// idled says that the idle time may be over.
-type idled struct{}
-
-// touch starts the idle time anew.
-func (r *run) touch(ctx actor.Context) {
-	if r.spec.IdleTTL <= 0 || r.over {
-		return
-	}
-	r.stopIdle()
-	self, system := ctx.Self(), ctx.ActorSystem()
-	r.idleTimer = time.AfterFunc(r.spec.IdleTTL, func() { system.Root.Send(self, &idled{}) })
-}
-
-func (r *run) stopIdle() {
-	if r.idleTimer != nil {
-		r.idleTimer.Stop()
-		r.idleTimer = nil
-	}
-}
-
-func (r *run) idle(ctx actor.Context) {
-	if r.busy() || r.over {
-		r.touch(ctx)
-		return
-	}
-	r.close(ctx, &Close{Reason: fmt.Sprintf("idle for %v", r.spec.IdleTTL)})
 }
 
 // stopFailed supervises cells: a cell that fails stops and is never restarted, since its calls
