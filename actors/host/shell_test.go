@@ -80,9 +80,9 @@ func TestSpec_X9_NoControlWithoutTheShellTool(t *testing.T) {
 // Q5: the handle of a command that takes longer than the budget comes back in the same turn, and the session's next
 // program finds the command.
 func TestSpec_Q5_TheHandleComesBackInTheSameTurn(t *testing.T) {
-	run := open(t, node(t, shellConfig(t, 1500, "")), "a")
+	run := open(t, node(t, shellConfig(t, 3000, "")), "a")
 	first := value[map[string]any](t, exec(t, run, `
-		const r = await exec({command: "echo begun; sleep 2.5; echo ended"});
+		const r = await exec({command: "echo begun; sleep 4; echo ended"});
 		return {status: r.status, id: r.sessionId, output: r.output, code: typeof r.exitCode}`))
 	if first["status"] != "running" || first["output"] != "begun\n" || first["code"] != "undefined" {
 		t.Fatalf("%v", first)
@@ -104,13 +104,13 @@ func TestSpec_Q5_TheHandleComesBackInTheSameTurn(t *testing.T) {
 
 // Q4: a command that is awaited keeps its cell open beyond the budget; a background handle isn't a result, and doesn't.
 func TestSpec_Q4_AnAwaitedCommandMakesItsCellRequired(t *testing.T) {
-	run := open(t, node(t, shellConfig(t, 600, "")), "a")
+	run := open(t, node(t, shellConfig(t, 1500, "")), "a")
 	begun := time.Now()
 	got := value[[]any](t, exec(t, run, `
 		const quick = await exec({command: "echo quick"});
-		const r = await exec({command: "echo begun; sleep 1.5; echo ended", awaitResults: true});
+		const r = await exec({command: "echo begun; sleep 2.5; echo ended", awaitResults: true});
 		return [quick.output, r.status, r.output]`))
-	if got[0] != "quick\n" || got[1] != "completed" || got[2] != "begun\nended\n" || time.Since(begun) < 1500*time.Millisecond {
+	if got[0] != "quick\n" || got[1] != "completed" || got[2] != "begun\nended\n" || time.Since(begun) < 2500*time.Millisecond {
 		t.Errorf("%v after %v", got, time.Since(begun))
 	}
 	begun = time.Now()

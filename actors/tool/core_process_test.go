@@ -47,7 +47,7 @@ func TestCore_ProcessInput(t *testing.T) {
 func TestCore_ProcessInputIsNotRead(t *testing.T) {
 	p := shellOf(t, t.TempDir())
 	id := wants[execResult](t, p, "exec", in{"command": "sleep 1000", "background": true}).SessionID
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), inputPatience/3)
 	defer cancel()
 	begun := time.Now()
 	_, err := useAs(ctx, p, callOf("process", "1", fmt.Sprintf(`{"action":"input","sessionId":%q,"data":%q}`, id, strings.Repeat("x", 1<<20))))
