@@ -44,6 +44,9 @@ func (p *Pipeline) approve(
 	return nil
 }
 
+// mayAsk tells whether there is anything that might want an approval for a call of a tool: most have nothing.
+func (p *Pipeline) mayAsk(c *contract) bool { return c.tool.Approval || c.asks != nil || p.Asks != nil }
+
 // asks says why the tool or the configuration wants an approval for a call; empty means that neither does.
 func (p *Pipeline) asks(rec *Record, c *contract) (string, error) {
 	if c.tool.Approval {

@@ -165,6 +165,9 @@ func (p *Pipeline) admit(
 		}
 		rec.Args = args
 	}
+	if asked == "" && !p.mayAsk(c) {
+		return nil
+	}
 	return p.approve(ctx, rec, c, asked, waiting, log)
 }
 
