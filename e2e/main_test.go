@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(suiteServer) != "" {
 		os.Exit(serveSuite())
 	}
+	if os.Getenv(hookBus) != "" {
+		os.Exit(serveHook())
+	}
 	os.Exit(run(m))
 }
 

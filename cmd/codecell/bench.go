@@ -33,6 +33,8 @@ var measurements = []measurement{
 	{name: "cell", what: "exec of `return 1+2` over the bus", unit: roundTrips, aim: 15},
 	{name: "sequential", what: "one of 50 tool calls after each other", unit: roundTrips, aim: 4},
 	{name: "parallel", what: "one of 16 tool calls at once", unit: roundTrips, aim: 2.5},
+	{name: "hooked", what: "one of 50 tool calls after each other, with one hook on the bus", unit: roundTrips},
+	{name: "bound", what: "the same without a hook, with a session bound", unit: roundTrips},
 	{name: "yield", what: "exec of a program that yields, and its wait", unit: roundTrips, aim: 30},
 	{name: "throughput", what: "`return 1+2` by 32 callers", unit: "cells/s", run: (*bench).throughput},
 	{name: "parked", what: "memory of one of 64 parked cells", unit: "KiB", aim: 128, run: (*bench).parked},
@@ -96,7 +98,7 @@ func chosen(names []string) ([]measurement, error) {
 
 // bench measures and prints. A figure that can't be had on this machine is a row that says why.
 func (a *app) bench(ctx context.Context, wanted []measurement, each time.Duration) error {
-	b := &bench{app: a, each: each}
+	b := &bench{app: a, each: each, labs: make(map[labKind]*lab)}
 	defer b.close()
 	timed, err := b.rounds(ctx, wanted)
 	if err != nil {
@@ -127,26 +129,27 @@ func (a *app) bench(ctx context.Context, wanted []measurement, each time.Duratio
 type bench struct {
 	app  *app
 	each time.Duration
-	lab  *lab
+	labs map[labKind]*lab
 }
 
 // errNotHere: a figure can't be had on this system.
 var errNotHere = errors.New("not measured")
 
 // benchLab gives the node that cells are run on.
-func (b *bench) benchLab(ctx context.Context) (*lab, error) {
-	if b.lab == nil {
-		l, err := newLab(ctx, b.app.log())
-		if err != nil {
-			return nil, err
-		}
-		b.lab = l
+func (b *bench) benchLab(ctx context.Context, kind labKind) (*lab, error) {
+	if l := b.labs[kind]; l != nil {
+		return l, nil
 	}
-	return b.lab, nil
+	l, err := newLab(ctx, kind, b.app.log())
+	if err != nil {
+		return nil, err
+	}
+	b.labs[kind] = l
+	return l, nil
 }
 
 func (b *bench) close() {
-	if b.lab != nil {
-		b.lab.close()
+	for _, l := range b.labs {
+		l.close()
 	}
 }

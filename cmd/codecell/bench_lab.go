@@ -24,10 +24,31 @@ const (
 	parkedCells       = 64
 )
 
+// labKind is what is special about a [lab].
+type labKind string
+
+const (
+	plainLab labKind = "plain"
+	// hookedLab asks one hook about each call, and nothing about programs.
+	hookedLab labKind = "hooked"
+	// boundLab records its run in a session.
+	boundLab labKind = "bound"
+)
+
+// kindOf gives the lab in which a figure is measured.
+func kindOf(figure string) labKind {
+	switch kind := labKind(figure); kind {
+	case hookedLab, boundLab:
+		return kind
+	}
+	return plainLab
+}
+
 // lab is a node with one tool, and a run on it: what `codecell up` is, with a client in the same process. Programs
 // and calls travel over its bus as they do between processes.
 type lab struct {
 	node     *host.Node
+	hook     *bus.HookServer // of a hookedLab
 	run      *bus.Run
 	identity schemas.Identity
 	calls    atomic.Int64
@@ -37,30 +58,47 @@ type labNumber struct {
 	N int `json:"n"`
 }
 
-func newLab(ctx context.Context, log *slog.Logger) (_ *lab, err error) {
+func newLab(ctx context.Context, kind labKind, log *slog.Logger) (_ *lab, err error) {
 	funcs, err := tool.Funcs("bench", tool.New("echo", "Gives back its number.",
 		func(_ context.Context, in labNumber) (labNumber, error) { return in, nil }))
 	if err != nil {
 		return nil, err
 	}
 	l := &lab{identity: schemas.Identity{Agent: schemas.DefaultAgent, SessionID: "bench", SessionKey: "bench", Run: "bench"}}
-	l.node, err = host.Up(ctx, host.NodeOptions{Providers: []tool.Provider{funcs}, Version: version, Logger: log})
+	var config schemas.Config
+	if kind == hookedLab {
+		config.Hooks = []schemas.HookConfig{{Name: "bench", Phase: schemas.BeforeToolCall, Tools: []string{"echo"}}}
+	}
+	l.node, err = host.Up(ctx, host.NodeOptions{Config: &config, Providers: []tool.Provider{funcs}, Version: version, Logger: log})
 	if err != nil {
 		return nil, err
 	}
-	if err = l.node.Ready(ctx); err == nil {
-		l.run, err = l.node.Client().Open(ctx, schemas.Open{Identity: l.identity})
+	defer func() {
+		if err != nil {
+			l.close()
+		}
+	}()
+	if kind == hookedLab {
+		l.hook, err = bus.ServeHook(l.node.Conn(), schemas.BeforeToolCall, "bench", func(context.Context, *schemas.HookEvent) (*schemas.Verdict, error) {
+			return &schemas.Verdict{}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		l.close()
+	if err = l.node.Ready(ctx); err != nil {
 		return nil, err
 	}
-	return l, nil
+	l.run, err = l.node.Client().Open(ctx, schemas.Open{Identity: l.identity, Bind: kind == boundLab})
+	return l, err
 }
 
 func (l *lab) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	if l.hook != nil {
+		_ = l.hook.Close(ctx)
+	}
 	_ = l.node.Close(ctx) // nothing is left that needs an orderly end
 }
 
@@ -68,7 +106,7 @@ func (l *lab) close() {
 func (l *lab) probe(name string) *probe {
 	nothing := l.program("return 1+2", "3")
 	switch name {
-	case "sequential":
+	case "sequential", "hooked", "bound":
 		return &probe{name: name, parts: sequentialCalls, without: nothing, once: l.program(fmt.Sprintf(
 			"let sum = 0; for (let n = 0; n < %d; n++) sum += (await echo({n})).n; return sum", sequentialCalls),
 			strconv.Itoa(sequentialCalls*(sequentialCalls-1)/2))}
@@ -136,7 +174,7 @@ func benchInput(code string) schemas.JSON {
 
 // throughput counts cells by many callers, in slices of the time that it has.
 func (b *bench) throughput(ctx context.Context) (sample, error) {
-	l, err := b.benchLab(ctx)
+	l, err := b.benchLab(ctx, plainLab)
 	if err != nil {
 		return sample{}, err
 	}
@@ -188,7 +226,7 @@ return seen.size`
 // parked divides the memory that parked cells hold by their number: Go's heap after a collection, and stacks. Guests'
 // memory is outside of the heap; parked cells have none, which the note's growth of it shows.
 func (b *bench) parked(ctx context.Context) (sample, error) {
-	l, err := b.benchLab(ctx)
+	l, err := b.benchLab(ctx, plainLab)
 	if err != nil {
 		return sample{}, err
 	}

@@ -43,7 +43,7 @@ func (b *bench) rounds(ctx context.Context, wanted []measurement) (map[string]sa
 		if m.name == "unit" {
 			continue
 		}
-		l, err := b.benchLab(ctx)
+		l, err := b.benchLab(ctx, kindOf(m.name))
 		if err != nil {
 			return nil, err
 		}
