@@ -33,7 +33,7 @@ type record struct {
 }
 
 // keptWaits bounds the waits of a cell that are told from repeated ones.
-const keptWaits = 16
+const keptWaits = 8
 
 // newRecord makes the record of a program that was read, whether it may run or not.
 func newRecord(spec *Spec, p *prepared) *record {
@@ -42,8 +42,8 @@ func newRecord(spec *Spec, p *prepared) *record {
 	}
 	input, redacted := spec.Redact.Input(p.exec.Msg.Input)
 	r := &record{session: p.session, exec: schemas.ExecEntry{
-		CallID: p.exec.Msg.CallID, Host: spec.Host, Identity: spec.Identity, Redacted: redacted,
-		RestartSafe: p.input.RestartSafe, DryRun: spec.DryRun, Recovers: p.exec.Msg.Recovers,
+		CallID: idOf(p.exec.Msg.CallID), Host: spec.Host, Identity: spec.Identity, Redacted: redacted,
+		RestartSafe: p.input.RestartSafe, DryRun: spec.DryRun, Recovers: idOf(p.exec.Msg.Recovers),
 	}}
 	r.exec.Input, r.exec.Truncated = bounded(input, maxInputKept)
 	return r
@@ -54,7 +54,7 @@ func directRecord(session Session, callID, cell string) *record {
 	if session == nil {
 		return nil
 	}
-	return &record{session: session, exec: schemas.ExecEntry{CallID: callID, Cell: cell}}
+	return &record{session: session, exec: schemas.ExecEntry{CallID: idOf(callID), Cell: cell}}
 }
 
 // begin says that the exec has a cell.
@@ -102,6 +102,7 @@ func (r *record) wait(callID string, reply cell.Reply) cell.Reply {
 	if r == nil {
 		return reply
 	}
+	callID = idOf(callID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open++

@@ -19,6 +19,11 @@ const (
 	maxErrorKept = 4 << 10
 )
 
+// maxIDKept bounds an id that a caller made up, in bytes. It is in many entries.
+const maxIDKept = 256
+
+func idOf(id string) string { return strings.Clone(schemas.Prefix(id, maxIDKept)) }
+
 // bounded gives a JSON text as a transcript keeps it: whole, or its beginning as a JSON string. What isn't JSON is
 // kept as a string, too.
 func bounded(text schemas.JSON, limit int) (kept schemas.JSON, truncated bool) {

@@ -195,7 +195,7 @@ func TestSpec_W2_W5_RefusedWaitsAreRecordedOnce(t *testing.T) {
 	for i := range 10 * maxRefused {
 		r.note(&p, &schemas.Wait{CallID: fmt.Sprint(i), RunID: strings.Repeat("c", 1000)}, turnedDown)
 	}
-	if len(r) != maxRefused || len(r[0].Cell) != maxRunIDKept {
+	if len(r) != maxRefused || len(r[0].Cell) != maxIDKept {
 		t.Errorf("%d waits of %d bytes are remembered", len(r), len(r[0].Cell))
 	}
 }
@@ -292,4 +292,19 @@ func TestSpec_B4_EntriesAreAlwaysJSON(t *testing.T) {
 			t.Fatalf("%q became %q", text, kept)
 		}
 	})
+}
+
+// Ids that a caller made up are in every entry: they are kept short.
+func TestSpec_B4_LongIdsAreCut(t *testing.T) {
+	var p pages
+	long := strings.Repeat("é", 1<<19)
+	r := newRecord(&Spec{}, &prepared{exec: &Exec{Msg: &schemas.Exec{CallID: long, Recovers: long}}, session: &p})
+	r.answers(ignore)(completed)
+	r.wait(long, ignore)(completed)
+	e, a, w := p.entries[0].Exec, p.entries[1].Result, p.entries[2].Wait
+	for _, id := range []string{e.CallID, e.Recovers, a.CallID, a.ParentID, w.CallID} {
+		if len(id) != maxIDKept || !utf8.ValidString(id) {
+			t.Errorf("an id of %d bytes", len(id))
+		}
+	}
 }

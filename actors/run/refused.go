@@ -15,7 +15,7 @@ const maxRefused = 64
 
 // note puts a refused wait and its answer into the transcript, if there is one.
 func (r *refusedWaits) note(session Session, m *schemas.Wait, result *schemas.Result) {
-	wait := schemas.WaitEntry{CallID: m.CallID, Cell: schemas.Prefix(m.RunID, maxRunIDKept)}
+	wait := schemas.WaitEntry{CallID: idOf(m.CallID), Cell: idOf(m.RunID)}
 	if session == nil || wait.CallID != "" && slices.Contains(*r, wait) {
 		return
 	}
@@ -26,6 +26,3 @@ func (r *refusedWaits) note(session Session, m *schemas.Wait, result *schemas.Re
 	note(session, schemas.SessionEntry{Kind: schemas.EntryWait, Wait: &wait})
 	note(session, resultEntry(wait.CallID, "", wait.Cell, result))
 }
-
-// maxRunIDKept bounds what a transcript keeps of a runId that no cell has.
-const maxRunIDKept = 128
