@@ -22,9 +22,10 @@ const (
 	startTimeout = 10 * time.Second
 	// readyPoll is how long the start waits before it looks again whether the server has given up.
 	readyPoll = 50 * time.Millisecond
-	// memoryStore and fileStore bound what an embedded server's JetStream keeps, in bytes.
+	// memoryStore and fileStore bound what an embedded server's JetStream keeps, in bytes. A start counts the largest store
+	// twice: it asks for the stores that are there already.
 	memoryStore = 1 << 30
-	fileStore   = 16 << 30
+	fileStore   = 32 << 30
 )
 
 // ServerOptions say how an embedded server runs. The zero value is a private server in
@@ -51,6 +52,16 @@ type Server struct {
 	tempDir string
 	fatal   chan string // why the server can't run, if it can't
 	close   sync.Once
+
+	// Of a server that keeps files; see mend.
+	folder  *folder
+	stores  server.JetStreamConfig
+	broken  chan string // what is said of stores that aren't written any more
+	mending sync.WaitGroup
+	stop    context.CancelFunc
+
+	mu      sync.Mutex
+	problem string
 }
 
 // Start starts a server and waits until it takes connections.
@@ -58,7 +69,7 @@ func Start(ctx context.Context, o ServerOptions) (_ *Server, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &Server{options: o, fatal: make(chan string, 1)}
+	s := &Server{options: o, fatal: make(chan string, 1), broken: make(chan string, 1)}
 	opts := &server.Options{
 		ServerName: o.Name, DontListen: o.Listen == "", NoSigs: true, MaxPayload: int32(o.MaxPayload),
 		Authorization: o.Token,
@@ -77,12 +88,14 @@ func Start(ctx context.Context, o ServerOptions) (_ *Server, err error) {
 			return nil, fmt.Errorf("start the bus: %w", err)
 		}
 		opts.StoreDir = s.tempDir
-	}
-	if s.nats, err = server.NewServer(opts); err != nil {
-		s.removeTemp()
+	} else if s.folder, err = claimFolder(o.StoreDir); err != nil {
 		return nil, fmt.Errorf("start the bus: %w", err)
 	}
-	s.nats.SetLoggerV2(&serverLog{log: o.Logger.With("part", "nats-server"), fatal: s.fatal}, false, false, false)
+	if s.nats, err = server.NewServer(opts); err != nil {
+		s.tidy()
+		return nil, fmt.Errorf("start the bus: %w", err)
+	}
+	s.nats.SetLoggerV2(&serverLog{log: o.Logger.With("part", "nats-server"), fatal: s.fatal, broken: s.broken}, false, false, false)
 	s.nats.Start()
 	if err = s.ready(ctx); err != nil {
 		s.Close()
@@ -112,12 +125,46 @@ func (s *Server) ready(ctx context.Context) error {
 		}
 		return fmt.Errorf("start the bus: JetStream can't use %s: see the log", s.options.StoreDir)
 	}
+	if err := s.makeStores(ctx); err != nil {
+		return fmt.Errorf("start the bus: %w", err)
+	}
+	if s.folder != nil {
+		s.stores = *s.nats.JetStreamConfig()
+		var mending context.Context
+		mending, s.stop = context.WithCancel(context.Background())
+		s.mending.Go(func() { s.mend(mending) })
+	}
+	return nil
+}
+
+// makeStores makes what the bus keeps. Where transcripts were kept before and aren't now, something is wrong with
+// the folder: what would be made there in their place would look as if there had never been any.
+func (s *Server) makeStores(ctx context.Context) error {
 	c, err := s.Connect("bus")
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return c.makeBuckets(ctx, s.options.StoreDir != "")
+	if s.folder == nil {
+		return c.makeBuckets(ctx, false)
+	}
+	marked, err := s.folder.marked()
+	if err != nil {
+		return err
+	}
+	if marked {
+		if _, err := c.js.Stream(ctx, sessionsStream); err != nil {
+			return fmt.Errorf("the transcripts in bus.storeDir %s can't be read (stream %s: %w): restore the folder from a backup, or remove its file %s to begin anew without them",
+				s.options.StoreDir, sessionsStream, err, sessionsMark)
+		}
+	}
+	if err := c.makeBuckets(ctx, true); err != nil {
+		return err
+	}
+	if !marked {
+		return s.folder.mark()
+	}
+	return nil
 }
 
 func (s *Server) where() string {
@@ -146,15 +193,23 @@ func (s *Server) Interest(subject string) int { return s.nats.GlobalAccount().In
 // Close stops the server, cuts its clients off, and removes what it kept in memory.
 func (s *Server) Close() {
 	s.close.Do(func() {
+		if s.stop != nil {
+			s.stop()
+			s.mending.Wait()
+		}
 		s.nats.Shutdown()
 		s.nats.WaitForShutdown()
-		s.removeTemp()
+		s.tidy()
 	})
 }
 
-func (s *Server) removeTemp() {
+// tidy gives up what the server has of the machine.
+func (s *Server) tidy() {
 	if s.tempDir != "" {
 		os.RemoveAll(s.tempDir)
+	}
+	if s.folder != nil {
+		s.folder.release()
 	}
 }
 
@@ -179,13 +234,13 @@ func splitListen(listen string) (host string, port int, err error) {
 // serverLog passes the server's log on. Its notices are of no interest to people who don't
 // run a NATS cluster.
 type serverLog struct {
-	log   *slog.Logger
-	fatal chan string // takes the first reason
+	log           *slog.Logger
+	fatal, broken chan string // take the first reason
 }
 
 func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.trouble(slog.LevelWarn, format, v) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.trouble(slog.LevelError, format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 
@@ -196,6 +251,12 @@ func (l *serverLog) Fatalf(format string, v ...any) {
 	default:
 	}
 	l.say(slog.LevelError, format, v)
+}
+
+// trouble is said also to whom it may concern.
+func (l *serverLog) trouble(level slog.Level, format string, v []any) {
+	l.heard(fmt.Sprintf(format, v...))
+	l.say(level, format, v)
 }
 
 func (l *serverLog) say(level slog.Level, format string, v []any) {

@@ -1,0 +1,75 @@
+package session
+
+import (
+	"github.com/codecell/codecell/schemas"
+)
+
+// Interrupt is an exec whose end the transcript doesn't tell: its host was killed, or it runs still.
+type Interrupt struct {
+	// Entry is the id of the exec's entry.
+	Entry string             `json:"entry"`
+	Exec  *schemas.ExecEntry `json:"exec"`
+	// Why says why the program can't be run again by itself (R2); empty if it can.
+	Why string `json:"why,omitempty"`
+}
+
+// Interrupted finds the execs of a session itself, not of those that it was forked from, which lack a terminal result
+// and haven't been run again. The oldest comes first.
+func Interrupted(b *Branch) []Interrupt {
+	type state struct {
+		Interrupt
+		over bool
+	}
+	var execs []*state
+	of := func(callID, cell string) *state { // the latest: models may use a call id again
+		for i := len(execs) - 1; i >= 0; i-- {
+			if e := execs[i].Exec; e.CallID == callID && (cell == "" || e.Cell == "" || e.Cell == cell) {
+				return execs[i]
+			}
+		}
+		return nil
+	}
+	for i := b.Inherited; i < len(b.Entries); i++ {
+		e := &b.Entries[i]
+		switch e.Kind {
+		case schemas.EntryExec:
+			if e.Exec.Recovers != "" {
+				if old := of(e.Exec.Recovers, ""); old != nil {
+					old.over = true
+				}
+			}
+			execs = append(execs, &state{Interrupt: Interrupt{Entry: e.ID, Exec: e.Exec, Why: unsafe(e.Exec)}})
+		case schemas.EntryResult:
+			if x := of(e.Result.ParentID, e.Result.Cell); x != nil && e.Result.Status != schemas.StatusWaiting {
+				x.over = true
+			}
+		case schemas.EntryCall:
+			if x := of(e.Call.ParentID, e.Call.Cell); x != nil && x.Why == "" && !e.Call.ReplaySafe && !e.Call.Placeholder {
+				x.Why = "it called " + e.Call.Owner + "." + e.Call.Tool + ", which isn't marked replay-safe: look at what it did, and decide yourself"
+			}
+		default:
+		}
+	}
+	var out []Interrupt
+	for _, x := range execs {
+		if !x.over {
+			out = append(out, x.Interrupt)
+		}
+	}
+	return out
+}
+
+// unsafe says why an exec can't be run again as it was submitted.
+func unsafe(e *schemas.ExecEntry) string {
+	switch {
+	case !e.RestartSafe:
+		return "it isn't restartSafe, so running it again may do something twice: look at its calls, and decide yourself"
+	case e.DryRun:
+		return "it was a dry run, which has changed nothing: run it again if you want its list"
+	case e.Redacted:
+		return "credentials are masked in the program that was kept: run the original"
+	case e.Truncated:
+		return "the program was too large to be kept whole: run the original"
+	}
+	return ""
+}
