@@ -1,7 +1,9 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 	"log/slog"
@@ -101,6 +103,71 @@ func ExampleNode_Client_failed() {
 	// failed internal_error
 	// Error: no such order
 	//     at <anonymous> (codecell:user.js:1:11)
+}
+
+// Decide about calls in Go. What the hook doesn't let pass is never made.
+func ExampleUp_hooks() {
+	type payment struct {
+		Amount int `json:"amount"`
+	}
+	pay := tool.New("pay", "Pays somebody.", func(_ context.Context, in payment) (string, error) {
+		return fmt.Sprintf("paid %d", in.Amount), nil
+	})
+	tools, err := tool.Funcs("example", pay)
+	if err != nil {
+		log.Fatal(err)
+	}
+	guard := tool.Hook{
+		Name: "guard", Phase: schemas.BeforeToolCall, Tools: []string{"pay"},
+		Ask: func(_ context.Context, event *schemas.HookEvent) (*schemas.Verdict, error) {
+			var in payment
+			if err := json.Unmarshal(event.Input, &in); err != nil {
+				return nil, err // the call is refused, too
+			}
+			return &schemas.Verdict{Block: in.Amount > 100, Reason: "too much for " + event.Identity.Agent}, nil
+		},
+	}
+
+	ctx := context.Background()
+	node, err := host.Up(ctx, host.NodeOptions{Providers: []tool.Provider{tools}, Hooks: []tool.Hook{guard}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Close(ctx)
+	result := do(ctx, node, `return [await pay({ amount: 20 }), await pay({ amount: 200 }).catch((e) => e.message)]`)
+	fmt.Println(string(result.Value))
+	// Output: ["paid 20","pay was not called: hook guard blocks it: too much for default"]
+}
+
+// Decide about programs from any process: hosts and executors that have the hook in their configuration ask.
+func ExampleUp_hookOnTheBus() {
+	ctx := context.Background()
+	config, err := schemas.ParseConfig([]byte(`{ hooks: [{ name: "review", phase: "before_tool_call", tools: ["exec"] }] }`), "codecell.json5")
+	if err != nil {
+		log.Fatal(err)
+	}
+	node, err := host.Up(ctx, host.NodeOptions{Config: config})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Close(ctx)
+
+	conn := node.Conn() // elsewhere: bus.Dial(ctx, bus.Options{URLs: []string{"nats://127.0.0.1:4222"}})
+	review := func(_ context.Context, event *schemas.HookEvent) (*schemas.Verdict, error) {
+		endless := event.ToolKind == schemas.ToolKindExec && bytes.Contains(event.Input, []byte("while (true)"))
+		return &schemas.Verdict{Block: endless, Reason: "it would never end"}, nil
+	}
+	hook, err := bus.ServeHook(conn, schemas.BeforeToolCall, "review", review)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer hook.Close(ctx)
+
+	fmt.Println(do(ctx, node, `while (true) {}`).Error)
+	fmt.Println(string(do(ctx, node, `return 1`).Value))
+	// Output:
+	// the program was not started: hook review blocks it: it would never end
+	// 1
 }
 
 // Watch what happens. Facts carry names and counts, never arguments or results.
