@@ -75,7 +75,7 @@ type Reply func(*schemas.Result)
 // the cell's actor, Local and Sync by the leg goroutine: they come concurrently from the cells of a
 // run. None of them may block.
 type Port interface {
-	// Dispatch hands a call to its tool. An error rejects the call at once, with Effect saying whether
+	// Dispatch hands a call to its tool, or keeps it back for a while. An error rejects the call at once, with Effect saying whether
 	// it was started; without one, the answer comes later as [Answered].
 	Dispatch(Call) *schemas.CallError
 	// Cancel tells that nobody waits for the call any more. An answer may still come, and is ignored.
@@ -120,9 +120,19 @@ type Call struct {
 	Ref int
 	// Args are the arguments as the guest gave them.
 	Args schemas.JSON
-	// Budget is what is left of the budget of the cell's current exec or wait (Q5).
+	// Budget is what is left of the budget of the cell's current exec or wait (Q5). Zero: there is none now.
 	Budget time.Duration
+	// Turn: the call was kept back before, and is to be sent now. It has no arguments: the run has them.
+	Turn bool
 }
+
+// States that only the run tells of a call, in an [Answered]: executors don't say them (P4).
+const (
+	// KeptBack: the call waits for other calls of the run, and was not sent. It counts as queued, and as not started.
+	KeptBack schemas.AnswerState = "kept_back"
+	// ItsTurn: it may go now. The cell dispatches it again, with Turn set.
+	ItsTurn schemas.AnswerState = "its_turn"
+)
 
 // Settled is how one call ended.
 type Settled struct {

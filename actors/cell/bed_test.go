@@ -60,7 +60,7 @@ func runTests(m *testing.M) int {
 }
 
 // The tools of the test catalog, by ref.
-var testTools = []string{"echo", "after", "boom", "never", "refused", "big", "web", "broken", "panics"}
+var testTools = []string{"echo", "after", "boom", "never", "refused", "big", "web", "broken", "panics", "asks"}
 
 func installText() []byte {
 	type tool struct {
@@ -106,8 +106,16 @@ type probe struct {
 
 	sent, cancelled []string
 	args            []string
+	budgets         []time.Duration
+	settled         []Settled
 	facts           []any
 	telemetry       schemas.Telemetry
+	dry             *schemas.DryRun
+
+	tainted []bool // what Local was told, in order
+	local   *Local // what Local answers to look-ups other than searches
+	keep    func(value schemas.JSON, tainted bool) (schemas.JSON, error)
+	commit  func(tainted bool, done func(warning string)) // nil: nothing was stored
 }
 
 // route is a message on its way to a cell; it goes through the parent, as a run's would.

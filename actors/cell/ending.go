@@ -80,13 +80,17 @@ func (m *Machine) releaseRequests(at time.Time) {
 		case q.Kind == TimerRequest:
 			m.emit(ClearTimer{Timer{Kind: RequestTimer, Request: q.ID}})
 		default:
+			outcome := schemas.Unknown
+			if q.state == kept {
+				outcome = schemas.NotStarted
+			}
 			m.emit(CancelCall{ID: q.ID})
 			m.emit(Tell{&schemas.CallEnded{
-				At: at.UnixNano(), Address: m.spec.Address, Call: q.ID, Outcome: schemas.Unknown,
+				At: at.UnixNano(), Address: m.spec.Address, Call: q.ID, Outcome: outcome,
 				DurationUs: at.Sub(q.sent).Microseconds(),
 			}})
 			if m.spec.Record {
-				m.emit(Settle{Settled{ID: q.ID, Outcome: schemas.Unknown, Duration: at.Sub(q.sent)}})
+				m.emit(Settle{Settled{ID: q.ID, Outcome: outcome, Duration: at.Sub(q.sent)}})
 			}
 		}
 	}

@@ -25,6 +25,10 @@ func TestHammer_S1_S3_S8_Cells(t *testing.T) {
 		`await never()`,
 		`for(;;);`,
 		`for(;;) await refused().catch(()=>{})`,
+		`const a = asks({ms:20,value:1}); await after({ms:3}); return await a + await asks({ms:30,runs:2,value:1})`,
+		`void asks({ms:40,deny:"no"}).catch(()=>{}); await yield_control(); for(;;) await echo({})`,
+		`return await after({ms:60,value:1,awaitResults:true})`,
+		`return await asks({ms:150,runs:1000})`,
 	}
 	var wg sync.WaitGroup
 	for w := range 8 {
@@ -36,6 +40,9 @@ func TestHammer_S1_S3_S8_Cells(t *testing.T) {
 					s.Limits.PendingCalls = 4
 					s.Required, s.Live = i%3 == 0, i%2 == 0
 					s.Limits.SnapshotTTL = 100 * time.Millisecond // of never()
+					if s.Record = i%4 == 0; i%5 == 0 {
+						s.Port.(*probe).commit = func(_ bool, done func(string)) { go done("not kept") }
+					}
 				})
 				hammerOne(p, rng, fmt.Sprint(w, "-", i))
 			}

@@ -282,11 +282,18 @@ func (m *Machine) refill(at time.Time) {
 			m.emit(SetTimer{Timer: Timer{Kind: RequestTimer, Request: q.ID}, After: q.Delay})
 			continue
 		}
-		m.history.set(q.ID, schemas.Started)
-		left := max(m.clock.remaining(at), time.Millisecond) // zero would say that it isn't known
-		m.emit(Dispatch{Call{ID: q.ID, Ref: q.Ref, Args: q.Args, Budget: left}})
+		m.dispatch(q, Call{ID: q.ID, Ref: q.Ref, Args: q.Args}, at)
 		q.Args = nil
 	}
+}
+
+// dispatch hands a call to the run.
+func (m *Machine) dispatch(q *request, c Call, at time.Time) {
+	m.history.set(q.ID, schemas.Started)
+	if len(m.observers) > 0 {
+		c.Budget = max(m.clock.remaining(at), time.Millisecond) // zero would say that there is none
+	}
+	m.emit(Dispatch{c})
 }
 
 // settle decides what comes after a leg, or after the slot was granted: the guest is live and idle.

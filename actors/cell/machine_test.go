@@ -109,7 +109,19 @@ func sorted[V any](m map[string]V) []string {
 func (w *world) answerCall() {
 	id := rapid.SampledFrom(sorted(w.calls)).Draw(w.t, "call")
 	a := Answer{At: w.now, ID: id, State: schemas.AnswerDone, Value: schemas.JSON(strconv.Quote(fmt.Sprint("of ", id)))}
-	switch rapid.IntRange(0, 5).Draw(w.t, "answer") {
+	if w.kept[id] {
+		w.step(Answer{At: w.now, ID: id, State: ItsTurn})
+		w.must(!w.kept[id] || w.m.phase >= phaseStopping, "a call whose turn has come was not dispatched")
+		w.step(Answer{At: w.now, ID: id, State: ItsTurn}) // a second time changes nothing
+		return
+	}
+	switch rapid.IntRange(0, 6).Draw(w.t, "answer") {
+	case 6:
+		if q := w.m.requests.find(id); q != nil && q.state == sent {
+			w.kept[id] = true
+			w.step(Answer{At: w.now, ID: id, State: KeptBack})
+		}
+		return
 	case 0:
 		delete(w.persons, id)
 		w.step(Answer{At: w.now, ID: id, State: schemas.AnswerAccepted})

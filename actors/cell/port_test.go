@@ -20,6 +20,7 @@ func (p *probe) Dispatch(c Call) *schemas.CallError {
 	p.mu.Lock()
 	p.sent = append(p.sent, name)
 	p.args = append(p.args, string(c.Args))
+	p.budgets = append(p.budgets, c.Budget)
 	pid := p.pid
 	p.mu.Unlock()
 	a := &schemas.Answer{ID: c.ID, State: schemas.AnswerDone}
@@ -49,6 +50,8 @@ func (p *probe) Dispatch(c Call) *schemas.CallError {
 		a.State = schemas.AnswerFailed
 	case "never":
 		return nil
+	case "asks":
+		return p.ask(c)
 	case "panics":
 		panic("the run panics")
 	case "big":
@@ -69,6 +72,38 @@ func (p *probe) Dispatch(c Call) *schemas.CallError {
 	return nil
 }
 
+// ask is a call that a person decides about after Ms, and which then takes Runs to give its Value. A negative Ms: it is
+// never decided.
+func (p *probe) ask(c Call) *schemas.CallError {
+	var in struct {
+		Ms, Runs int
+		Value    json.RawMessage
+		Deny     string
+	}
+	if err := json.Unmarshal(c.Args, &in); err != nil {
+		return &schemas.CallError{Code: schemas.CallInputContract, Message: err.Error()}
+	}
+	pid := p.pid
+	tell := func(state schemas.AnswerState, value schemas.JSON, err *schemas.CallError) {
+		p.sys.Root.Send(pid, &Answered{&schemas.Answer{ID: c.ID, State: state, Value: value, Err: err}})
+	}
+	tell(schemas.AnswerAwaiting, nil, nil)
+	if in.Ms < 0 {
+		return nil
+	}
+	time.AfterFunc(time.Duration(in.Ms)*time.Millisecond, func() {
+		if in.Deny != "" {
+			tell(schemas.AnswerFailed, nil, &schemas.CallError{
+				Code: schemas.CallInvalidInput, Message: in.Deny, Location: "approval", Effect: schemas.NotStarted,
+			})
+			return
+		}
+		tell(schemas.AnswerAccepted, nil, nil)
+		time.AfterFunc(time.Duration(in.Runs)*time.Millisecond, func() { tell(schemas.AnswerDone, schemas.JSON(in.Value), nil) })
+	})
+	return nil
+}
+
 func (p *probe) Cancel(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,12 +117,18 @@ func (p *probe) Tool(ref int) string {
 	return testTools[ref]
 }
 
-func (p *probe) Local(kind string, payload schemas.JSON, _ bool) Local {
+func (p *probe) Local(kind string, payload schemas.JSON, tainted bool) Local {
+	p.mu.Lock()
+	p.tainted = append(p.tainted, tainted)
+	p.mu.Unlock()
 	if strings.Contains(string(payload), "panic") {
 		panic("a look-up panics")
 	}
 	if kind == "search" {
 		return Local{Value: schemas.JSON(`[{"ref":0,"callableName":"echo","toolName":"echo","description":"d","source":"openclaw"}]`)}
+	}
+	if p.local != nil {
+		return *p.local
 	}
 	return Local{Err: &schemas.CallError{Code: schemas.CallInvalidInput, Message: "no " + kind}}
 }
@@ -96,21 +137,28 @@ func (p *probe) Sync(method string, payload []byte) ([]byte, bool) {
 	return []byte(`{"ok":{"files":[]}}`), method == "api.list"
 }
 
-func (p *probe) Keep(schemas.JSON, bool) (schemas.JSON, error) {
-	return nil, errors.New("nothing is kept here")
+func (p *probe) Keep(value schemas.JSON, tainted bool) (schemas.JSON, error) {
+	if p.keep == nil {
+		return nil, errors.New("nothing is kept here")
+	}
+	return p.keep(value, tainted)
 }
 
-func (p *probe) Unsaved() bool { return false }
+func (p *probe) Unsaved() bool { return p.commit != nil }
 
-func (p *probe) Commit(_ bool, done func(warning string)) { done("") }
+func (p *probe) Commit(tainted bool, done func(warning string)) { p.commit(tainted, done) }
 
 func (p *probe) Awaits(ref int, args schemas.JSON) bool {
 	return p.Tool(ref) == "after" && strings.Contains(string(args), `"awaitResults":true`)
 }
 
-func (p *probe) Settled(Settled) {}
+func (p *probe) Settled(s Settled) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settled = append(p.settled, s)
+}
 
-func (p *probe) DryRun() *schemas.DryRun { return nil }
+func (p *probe) DryRun() *schemas.DryRun { return p.dry }
 
 func (p *probe) Telemetry() schemas.Telemetry { return p.telemetry }
 

@@ -22,12 +22,13 @@ const (
 	sent                         // dispatched, or its timer is set
 	started                      // an executor said that it holds the call
 	awaiting                     // a person decides whether it may run (S6)
+	kept                         // dispatched, and kept back by the run until others have settled (P4)
 	answered                     // its answer is in the inbox; a place is still taken
 )
 
 // String is the state as a pending list shows it.
 func (s requestState) String() string {
-	return [...]string{"queued", "sent", "started", "awaiting_approval", "answered"}[s]
+	return [...]string{"queued", "sent", "started", "awaiting_approval", "queued", "answered"}[s]
 }
 
 // out tells whether a request is under way: somebody or something works on it.

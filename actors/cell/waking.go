@@ -21,6 +21,17 @@ func (m *Machine) answer(e Answer) {
 		m.requests.turn(q, started)
 		m.decided()
 		return
+	case KeptBack:
+		m.requests.turn(q, kept)
+		m.history.set(q.ID, schemas.NotStarted)
+		return
+	case ItsTurn:
+		if q.state == kept {
+			m.requests.turn(q, sent)
+			q.sent = e.At
+			m.dispatch(q, Call{ID: q.ID, Ref: q.Ref, Turn: true}, e.At)
+		}
+		return
 	}
 	m.requests.turn(q, answered)
 	m.decided()

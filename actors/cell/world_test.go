@@ -40,6 +40,7 @@ type world struct {
 	overdue   bool            // its deadline was told to the machine
 	persons   map[string]bool // calls that a person decides about
 	stopping  bool
+	kept      map[string]bool // calls that the run keeps back (P4)
 
 	recorded            map[string]bool // dispatched calls, and whether their end was told
 	unsaved, committing bool            // the program stored something; it is being kept
@@ -61,7 +62,7 @@ func newWorld(t *rapid.T) *world {
 	}
 	w := &world{t: t, now: time.Unix(1000, 0), timers: map[Timer]bool{}, calls: map[string]bool{}, settled: map[string]int{},
 		observers: map[*Observer]int{}, given: map[*schemas.Result]bool{}, waiting: map[*Observer]bool{}, open: map[string]RequestKind{},
-		callers: map[*Observer]bool{}, persons: map[string]bool{}, recorded: map[string]bool{}}
+		callers: map[*Observer]bool{}, persons: map[string]bool{}, kept: map[string]bool{}, recorded: map[string]bool{}}
 	w.required, w.unsaved = rapid.Bool().Draw(t, "required"), rapid.Bool().Draw(t, "unsaved")
 	w.m = NewMachine(MachineSpec{Limits: l, Start: w.now, Tool: func(int) string { return "tool" },
 		Address: schemas.Address{Cell: "c"}, Required: w.required, Live: rapid.Bool().Draw(t, "live"),
@@ -180,6 +181,11 @@ func (w *world) check(effect Effect) {
 		w.live = false
 	case Dispatch:
 		w.must(w.slot, "dispatched without a slot")
+		if e.Call.Turn {
+			w.must(w.kept[e.Call.ID] && w.calls[e.Call.ID] && len(e.Call.Args) == 0, "dispatched again without being asked to")
+			delete(w.kept, e.Call.ID)
+			return
+		}
 		w.must(!w.calls[e.Call.ID] && w.open[e.Call.ID] == CallRequest, "dispatched twice")
 		w.must(w.overdue || e.Call.Budget == max(w.remaining(), time.Millisecond), "a budget of %v, with %v left", e.Call.Budget, w.remaining())
 		w.calls[e.Call.ID], w.recorded[e.Call.ID] = true, false
@@ -192,6 +198,7 @@ func (w *world) check(effect Effect) {
 		told, sent := w.recorded[e.Settled.ID]
 		w.must(w.m.spec.Record && sent && !told, "told of the end of %s: sent %v, told before %v", e.Settled.ID, sent, told)
 		w.recorded[e.Settled.ID] = true
+		w.must(!w.kept[e.Settled.ID] || e.Settled.Outcome == schemas.NotStarted, "a call that was kept back ended as %s", e.Settled.Outcome)
 	case Commit:
 		w.must(w.unsaved && !w.committing && !w.leg && !w.park && !w.worker, "a commit of nothing, or beside something else")
 		w.committing = true
