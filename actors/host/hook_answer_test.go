@@ -196,3 +196,32 @@ func TestSpec_P1_ADrainingNodeLetsHooksAnswer(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSpec_P1_P3_AHookAsksAPerson, who sees the arguments as the hook has left them.
+func TestSpec_P1_P3_AHookAsksAPerson(t *testing.T) {
+	guard := spy{decide: always(schemas.Verdict{Ask: true, Reason: "it costs", Input: schemas.JSON(`{"n":5}`)})}
+	n := hookedNode(t, nil, []tool.Hook{guard.hook("guard", schemas.BeforeToolCall, "echo")})
+	facts, err := n.Client().Watch(t.Context(), bus.Facts("approval", "opened"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := startExec(t, open(t, n, "p3"), "c1", `return (await echo({n: 4})).n`)
+	var opened *schemas.ApprovalOpened
+	for e := range facts {
+		if e.Err != nil {
+			t.Fatal(e.Err)
+		}
+		opened = e.Fact.(*schemas.ApprovalOpened) //nolint:errcheck // the only kind that is watched
+		break
+	}
+	a, err := n.Client().Approval(t.Context(), opened.Approval)
+	if err != nil || a.Reason != "hook guard asks for an approval: it costs" || string(a.Input) != `{"n":5}` {
+		t.Errorf("%+v %v", a, err)
+	}
+	if err := n.Client().Decide(t.Context(), schemas.Decision{Approval: opened.Approval, Approve: true, By: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := within(t, answer); string(r.Value) != "5" {
+		t.Errorf("%+v", r)
+	}
+}
