@@ -37,7 +37,7 @@ func NewRedactor(c *schemas.Config) (*Redactor, error) {
 		if err != nil {
 			return nil, schemas.Refuse(fmt.Sprintf("history.patterns[%d]", i), fmt.Sprintf("history.patterns[%d]: %v", i, err))
 		}
-		r.rules = append(r.rules[:len(r.rules):len(r.rules)], rule{re: re})
+		r.rules = append(slices.Clip(r.rules), rule{re: re})
 	}
 	return r, nil
 }
@@ -45,11 +45,23 @@ func NewRedactor(c *schemas.Config) (*Redactor, error) {
 // Source masks the credentials in a program.
 func (r *Redactor) Source(text string) string {
 	return r.settle(text, func(text string) string {
-		if masked, ok := maskLiterals(text); ok {
-			return r.forms(masked)
+		open, program, end := unfence(text)
+		masked, ok := maskLiterals(program)
+		if !ok {
+			masked = assigned.mask(program)
 		}
-		return r.forms(assigned.mask(text))
+		return r.forms(open + masked + end)
 	})
+}
+
+// fence is a markdown code fence around a whole program, which exec takes off.
+var fence = regexp.MustCompile("(?s)^(\\s*`{3,}[^\n]*\n)(.*?)(`*\\s*)$")
+
+func unfence(text string) (open, program, end string) {
+	if m := fence.FindStringSubmatch(text); m != nil {
+		return m[1], m[2], m[3]
+	}
+	return "", text, ""
 }
 
 // Text masks the credentials in a text that isn't a program.
@@ -78,16 +90,16 @@ func (r *Redactor) Input(input schemas.JSON) (masked schemas.JSON, changed bool)
 		if len(path) == 1 && (path[0] == "code" || path[0] == "command") {
 			clean = r.Source
 		}
-		clear := clean(text)
+		masked := clean(text)
 		if len(path) > 0 && isCredential(path[len(path)-1]) && !isHarmless(text) {
-			clear = cover(text)
+			masked = cover(text)
 		}
-		if clear == text {
+		if masked == text {
 			return
 		}
 		changed = true
 		out.Write(input[kept:start])
-		out.Write(quote(clear))
+		out.Write(quote(masked))
 		kept = end
 	})
 	if !changed {

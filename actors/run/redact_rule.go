@@ -108,9 +108,10 @@ func isOpaque(text string) bool {
 	return len(text) >= 24 || strings.ContainsAny(text, "0123456789+/=_")
 }
 
-// assigned is what a program that can't be parsed gives to a credential's name: a literal.
+// assigned is what a program that can't be parsed gives to a credential's name: a literal. There may be a type between
+// them, as in TypeScript.
 var assigned = rule{
-	re: regexp.MustCompile(`([A-Za-z_$][\w$-]*)["'\x60]?\]?\s*(?:[:=]|\|\|=|\?\?=)\s*` +
+	re: regexp.MustCompile(`([A-Za-z_$][\w$-]*)["'\x60]?\]?(?:\s*:\s*[A-Za-z_$][\w$.<>\[\]|& ]*)?\s*(?:[:=]|\|\|=|\?\?=)\s*` +
 		`(?:"((?:[^"\\\n]|\\.)*)"?|'((?:[^'\\\n]|\\.)*)'?|\x60((?:[^\x60\\]|\\(?s:.))*)\x60?)`),
 	group: 2, name: 1, plausible: isSecret,
 }

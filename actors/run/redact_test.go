@@ -66,7 +66,11 @@ func TestSpec_P8_MasksCredentialLiterals(t *testing.T) {
 		{"const secret = \"a\\\nb\"; f()", "const secret = \"[redacted]\\\n\"; f()"},
 		// Nothing that a person can read in a comment.
 		{"// const token = 'abc'\nf()", "// const token = '[redacted]'\nf()"},
+		// A fence that a model put around its program.
+		{"```js\nconst token = \"abc\"\nreturn `a`\n```\n", "```js\nconst token = \"[redacted]\"\nreturn `a`\n```\n"},
+		{"\n````\nsecret = `abc`\n````", "\n````\nsecret = `[redacted]`\n````"},
 		// A program that isn't one.
+		{`const token: string | null = "abc"`, `const token: string | null = "[redacted]"`},
 		{`const token = "abc" ) {`, `const token = "[redacted]" ) {`},
 		{"{ token: `a\nb`, password: 'c\\'d' )", "{ token: `[redacted]\n`, password: '[redacted]' )"},
 	} {
@@ -185,7 +189,7 @@ func TestSpec_P8_MasksTheWholeInput(t *testing.T) {
 var pieces = []string{
 	"const ", "token", "apiKey", "pageToken", " = ", ": ", `"abc"`, `'d\'e'`, "`f\n${", "}`", "`g`", "{", "}", "[", "]", "(", ")", ", ", ";", "\n", "\r\n", "\u2028",
 	"\\\n", "// ", "/* ", " */", "/", "sk-abcdefghijklmnop0123", "Bearer abc123def456", "password=hunter2", "-----BEGIN KEY-----\nab\n", "-----END KEY-----",
-	"[redacted]", "[reda", "cted]", "redacted", `"`, "'", "`", "1234", "await f()", " + ", " || ", " ? ", "secret", "x", "é", "\xff", "\xfd", "\\", "https://a:b@c",
+	"```js\n", "```", "[redacted]", "[reda", "cted]", "redacted", `"`, "'", "`", "1234", "await f()", " + ", " || ", " ? ", "secret", "x", "é", "\xff", "\xfd", "\\", "https://a:b@c",
 }
 
 // Masking is stable, keeps line numbers and what it was given, and takes out what it must, whatever it's given.
@@ -221,7 +225,7 @@ func checkRedaction(t failer, r *Redactor, source string) {
 			t.Fatalf("%s of %q isn't UTF-8: %q", name, source, once)
 		}
 		for _, secret := range r.secrets {
-			for _, part := range strings.Split(once, mask) {
+			for part := range strings.SplitSeq(once, mask) {
 				if strings.Contains(part, secret) {
 					t.Fatalf("%s of %q holds %q: %q", name, source, secret, once)
 				}
