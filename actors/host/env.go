@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -72,9 +71,7 @@ func (e *env) Withdraw(cell schemas.Address, call string) {
 }
 
 // Session gives a session by its key.
-func (e *env) Session(string) (run.Session, error) {
-	return nil, errors.New("this host keeps no sessions")
-}
+func (e *env) Session(key string) (run.Session, error) { return e.h.sessions.get(key) }
 
 // Fact publishes a fact.
 func (e *env) Fact(fact any) { e.h.feed.Publish(fact) }

@@ -45,6 +45,8 @@ type Options struct {
 	// Hooks of the embedding program are asked about programs (X8), before those of the configuration. Calls of tools are
 	// the executors' to ask about.
 	Hooks []tool.Hook
+	// Problems, unless nil, tells what else is wrong in the process of the host, for its status.
+	Problems func() []string
 	// Version of the program, for status and facts.
 	Version string
 	// Logger gets our own faults, never a program's; slog.Default() if nil.
@@ -61,6 +63,7 @@ type Host struct {
 	// redactor is for what sessions keep; nil where they keep all.
 	redactor *run.Redactor
 	feed     *bus.Feed
+	sessions *sessions
 	system   *actor.ActorSystem
 	root     *actor.PID
 	ledger   *actor.PID
@@ -116,7 +119,7 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 		redactor = nil // sessions keep programs as they are
 	}
 	h := &Host{
-		id: o.ID, options: o, conn: o.Conn, log: o.Logger, feed: bus.NewFeed(o.Conn),
+		id: o.ID, options: o, conn: o.Conn, log: o.Logger, feed: bus.NewFeed(o.Conn), sessions: &sessions{conn: o.Conn, log: o.Logger},
 		directory: newDirectory(o.Engine, o.Config), flights: newFlights(), failed: make(chan error, 1),
 		stopping: make(chan struct{}), redactor: redactor,
 	}
@@ -206,7 +209,7 @@ func (h *Host) shutdown(ctx context.Context) error {
 	for _, s := range h.subs {
 		s.Close()
 	}
-	err := h.feed.Close(ending)
+	err := errors.Join(h.sessions.close(ending), h.feed.Close(ending))
 	h.abandon()
 	return err
 }
@@ -231,6 +234,7 @@ func (h *Host) abandon() {
 	if h.registry != nil {
 		_ = h.registry.Close(ctx)
 	}
+	_ = h.sessions.close(ctx) // of a host that failed
 	_ = h.feed.Close(ctx)
 }
 

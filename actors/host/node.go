@@ -99,6 +99,7 @@ func Up(ctx context.Context, o NodeOptions) (_ *Node, err error) {
 	}
 	n.host, err = Start(ctx, Options{
 		Conn: n.conn, Engine: n.engine, Config: o.Config, Hooks: o.Hooks, Workers: o.Workers, Version: o.Version, Logger: o.Logger,
+		Problems: n.Problems,
 	})
 	return n, err
 }
@@ -138,12 +139,17 @@ func (n *Node) Ready(ctx context.Context) error {
 	return n.host.directory.wait(ctx, n.executor.Offers())
 }
 
-// Problems says which of the configured tools and servers are missing, and why.
+// Problems says which of the configured tools and servers are missing, and why, and what is wrong with the folder of the
+// embedded bus.
 func (n *Node) Problems() []string {
-	if n.executor == nil {
-		return nil
+	var found []string
+	if n.server != nil {
+		found = n.server.Problems()
 	}
-	return n.executor.Problems()
+	if n.executor != nil {
+		found = append(found, n.executor.Problems()...)
+	}
+	return found
 }
 
 // Client speaks to hosts on the node's bus.

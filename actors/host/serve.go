@@ -259,7 +259,7 @@ const statusTimeout = 2 * time.Second
 func (h *Host) Status() *schemas.HostStatus {
 	s := &schemas.HostStatus{
 		Host: h.id, Version: h.options.Version, Draining: h.draining.Load(), FactsDropped: h.feed.Dropped(),
-		Cells: []schemas.CellStatus{},
+		Cells: []schemas.CellStatus{}, Problems: h.problems(),
 	}
 	if counts, err := h.system.Root.RequestFuture(h.ledger, &slot.Count{}, statusTimeout).Result(); err == nil {
 		if c, ok := counts.(*slot.Counts); ok {
@@ -277,6 +277,15 @@ func (h *Host) Status() *schemas.HostStatus {
 		}
 	}
 	return s
+}
+
+// problems says what is wrong with what the host keeps, and with what else its process is.
+func (h *Host) problems() []string {
+	found := h.sessions.problems()
+	if h.options.Problems != nil {
+		found = append(found, h.options.Problems()...)
+	}
+	return found
 }
 
 // idle waits until no call is being answered: parked cells may stay.

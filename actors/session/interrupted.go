@@ -40,7 +40,7 @@ func Interrupted(b *Branch) []Interrupt {
 			}
 			execs = append(execs, &state{Interrupt: Interrupt{Entry: e.ID, Exec: e.Exec, Why: unsafe(e.Exec)}})
 		case schemas.EntryResult:
-			if x := of(e.Result.ParentID, e.Result.Cell); x != nil && e.Result.Status != schemas.StatusWaiting {
+			if x := of(e.Result.ParentID, e.Result.Cell); x != nil && terminal(e.Result) {
 				x.over = true
 			}
 		case schemas.EntryCall:
@@ -57,6 +57,11 @@ func Interrupted(b *Branch) []Interrupt {
 		}
 	}
 	return out
+}
+
+// terminal tells whether a cell has ended with a result. A wait that was refused says nothing of its cell.
+func terminal(r *schemas.ResultEntry) bool {
+	return r.Status != schemas.StatusWaiting && (r.CallID == r.ParentID || r.Code != schemas.InvalidInput)
 }
 
 // unsafe says why an exec can't be run again as it was submitted.

@@ -18,6 +18,8 @@ const (
 	maxKey = 256
 	// maxProblems bounds how many sessions are told of by name.
 	maxProblems = 8
+	// keptOpen is how many sessions stay as they were read while nobody holds them.
+	keptOpen = 64
 )
 
 // Store is the way of a process to the sessions of its bus.
@@ -29,8 +31,9 @@ type Store struct {
 	writers  sync.WaitGroup
 
 	mu sync.Mutex
-	// open are the sessions that somebody holds: runs, or their writers.
+	// open are the sessions that somebody holds: runs, their writers, or recent, which are the last that were asked for.
 	open   map[string]weak.Pointer[Session]
+	recent []*Session
 	closed bool
 	lost   int
 	// lostWhy is the reason of the last loss.
@@ -62,7 +65,9 @@ func (s *Store) Session(ctx context.Context, key string) (*Session, error) {
 		if err := open.refresh(ctx); err != nil {
 			s.log.Warn("a session can't be read; it goes on as it is known", "session", key, "error", err)
 		}
-		return open, nil
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.hold(open), nil
 	}
 	state, err := loadState(ctx, s.sessions, key)
 	if err != nil {
@@ -73,7 +78,7 @@ func (s *Store) Session(ctx context.Context, key string) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if open := s.open[key].Value(); open != nil { // read at the same time
-		return open, nil
+		return s.hold(open), nil
 	}
 	for k, p := range s.open {
 		if p.Value() == nil {
@@ -81,7 +86,17 @@ func (s *Store) Session(ctx context.Context, key string) (*Session, error) {
 		}
 	}
 	s.open[key] = weak.Make(fresh)
-	return fresh, nil
+	return s.hold(fresh), nil
+}
+
+// hold puts a session behind the recent ones. The lock is held.
+func (s *Store) hold(session *Session) *Session {
+	s.recent = slices.DeleteFunc(s.recent, func(other *Session) bool { return other == session })
+	if len(s.recent) == keptOpen {
+		s.recent = slices.Delete(s.recent, 0, 1)
+	}
+	s.recent = append(s.recent, session)
+	return session
 }
 
 // find gives a session that somebody holds.
