@@ -147,7 +147,13 @@ func newShell(t *testing.T, document string) *shell {
 	return s
 }
 
-var serves = regexp.MustCompile(`^codecell (up|executor|mcp|tail)\b`)
+var (
+	serves = regexp.MustCompile(`^codecell (up|executor|mcp|tail)\b|` + behind.String())
+	// behind are commands that run on while the reader types others. What stands below them is what they print in the end.
+	behind = regexp.MustCompile(` &$`)
+	// lists are commands that show what comes about meanwhile: a reader types them again.
+	lists = regexp.MustCompile(`^codecell approvals ls\b`)
+)
 
 // do types one command, and reports whether it is worth going on.
 func (s *shell) do(t *testing.T, next step) bool {
@@ -163,6 +169,12 @@ func (s *shell) do(t *testing.T, next step) bool {
 	s.failed = ""
 	if serves.MatchString(next.command) {
 		return s.serve(t, next)
+	}
+	if lists.MatchString(next.command) {
+		eventually(patience, func() bool {
+			out, _ := exec.Command("bash", "-c", fmt.Sprintf(". %q; %s", s.state, s.real(t, next.command))).CombinedOutput() //nolint:noctx // quick
+			return s.matches(next.want, string(out), true)
+		})
 	}
 	script := fmt.Sprintf(`. %[1]q; %[2]s
 code=$?; { export -p; printf 'cd %%q\n(exit %%d)\n' "$PWD" $code; } >%[1]q; exit $code`, s.state, s.real(t, next.command))
@@ -194,11 +206,14 @@ code=$?; { export -p; printf 'cd %%q\n(exit %%d)\n' "$PWD" $code; } >%[1]q; exit
 // comes later.
 func (s *shell) serve(t *testing.T, next step) bool {
 	t.Helper()
-	script := fmt.Sprintf(". %q; exec %s 2>&1", s.state, s.real(t, next.command))
+	script := fmt.Sprintf(". %q; exec %s 2>&1", s.state, behind.ReplaceAllString(s.real(t, next.command), ""))
 	v := &server{step: next, process: start(t, command{path: "bash", args: []string{"-c", script}, env: s.env})}
 	s.serving = append(s.serving, v)
 	want := next.want
-	if strings.HasPrefix(next.command, "codecell tail") {
+	switch {
+	case behind.MatchString(next.command):
+		want = nil
+	case strings.HasPrefix(next.command, "codecell tail"):
 		want = next.want[:min(1, len(next.want))]
 	}
 	return s.await(t, v, want)
@@ -239,11 +254,14 @@ func (s *shell) end(t *testing.T) {
 	}
 }
 
+// idPattern is the form of runIds and of approvals.
+const idPattern = `[a-z2-7]{10}-[a-z2-7]{26}|[a-z2-7]{16}-[a-z2-7]{12}`
+
 var (
 	port   = regexp.MustCompile(`127\.0\.0\.1:(\d{4})`)
-	runID  = regexp.MustCompile(`[a-z2-7]{10}-[a-z2-7]{26}`)
+	runID  = regexp.MustCompile(idPattern)
 	varied = regexp.MustCompile(strings.Join([]string{
-		`[a-z2-7]{10}-[a-z2-7]{26}`,             // a runId
+		idPattern,
 		`\b(?:host|executor) [a-z2-7]{10,16}\b`, // an id of either
 		`\b\d\d:\d\d:\d\d\.\d{3}\b`,             // a time
 		`\b\d+(?:\.\d+)?(?:ms|µs|s)\b`,          // a duration
@@ -323,7 +341,7 @@ func vary(example string) (pattern, id string) {
 	case example == "…":
 		return `.*`, ""
 	case runID.MatchString(example):
-		return `([a-z2-7]{10}-[a-z2-7]{26})`, example
+		return `(` + idPattern + `)`, example
 	case strings.HasPrefix(example, "host "), strings.HasPrefix(example, "executor "):
 		noun, _, _ := strings.Cut(example, " ")
 		return noun + ` [a-z2-7]{10,16}`, ""

@@ -128,7 +128,7 @@ func (a *Approval) Settled() *Error {
 	if a.By != "" {
 		by = " by " + a.By
 	}
-	how := ""
+	var how string
 	switch a.State {
 	case ApprovalPending:
 		return nil

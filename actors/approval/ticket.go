@@ -68,6 +68,7 @@ func (t *ticket) verdict(ctx context.Context) error {
 		return fmt.Errorf("denied by %s: %s", t.now.By, t.now.Note)
 	case schemas.ApprovalExpired:
 		return fmt.Errorf("the approval timed out: nobody decided within %v, and it was not run", t.g.Timeout)
+	case schemas.ApprovalPending, schemas.ApprovalCancelled:
 	}
 	if ctx.Err() != nil {
 		return errors.New("it was cancelled while it waited for an approval, and was not run")

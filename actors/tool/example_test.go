@@ -97,6 +97,26 @@ func ExampleCallOf() {
 	// Output: "clerk"
 }
 
+// A tool may leave some of its calls to a person.
+func ExampleApprovalWhen() {
+	type invoice struct {
+		Number string  `json:"number"`
+		Amount float64 `json:"amount"`
+	}
+	pay := tool.New("pay", "Pays an invoice.", func(_ context.Context, in invoice) (string, error) {
+		return "paid " + in.Number, nil
+	}, tool.ApprovalWhen(func(in invoice) bool { return in.Amount > 100 }))
+
+	ctx := context.Background()
+	conn, stop := serve(ctx, pay)
+	defer stop()
+	fmt.Println(call(ctx, conn, "pay", `{"number":"7","amount":99}`))
+	fmt.Println(call(ctx, conn, "pay", `{"number":"8","amount":5000}`))
+	// Output:
+	// "paid 7"
+	// awaiting_approval
+}
+
 // startBus starts a bus with a port.
 func startBus(ctx context.Context) *bus.Server {
 	server, err := bus.Start(ctx, bus.ServerOptions{Listen: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
@@ -135,6 +155,8 @@ func call(ctx context.Context, conn *bus.Conn, name, args string) string {
 		return err.Error()
 	case answer.Err != nil:
 		return string(answer.Err.Code) + ": " + answer.Err.Message
+	case answer.State == schemas.AnswerAwaiting:
+		return string(answer.State)
 	}
 	return string(answer.Value)
 }
