@@ -29,11 +29,7 @@ func TestReal_DocsPrograms(t *testing.T) {
 		for i, f := range fences(t, name, "js") {
 			all.WriteString(f.text())
 			t.Run(fmt.Sprintf("%s:%d", f.file, f.line), func(t *testing.T) {
-				session, err := node.Client().Session(t.Context(), fmt.Sprintf("%s-%d", filepath.Base(name), i))
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := runToEnd(t, session, f.text())
+				got := runToEnd(t, docsSession(t, node, fmt.Sprintf("%s-%d", filepath.Base(name), i)), f.text())
 				want := said(&f)
 				if len(want) == 0 && !slices.Contains(got, "failed: internal_error") {
 					return
@@ -45,12 +41,8 @@ func TestReal_DocsPrograms(t *testing.T) {
 		}
 	}
 	t.Run("every global is shown", func(t *testing.T) {
-		session, err := node.Client().Session(t.Context(), "globals")
-		if err != nil {
-			t.Fatal(err)
-		}
 		// What isn't ECMAScript's can't be assigned.
-		got := runToEnd(t, session, `for (const name of Object.getOwnPropertyNames(globalThis)) {
+		got := runToEnd(t, docsSession(t, node, "globals"), `for (const name of Object.getOwnPropertyNames(globalThis)) {
 			if (!Object.getOwnPropertyDescriptor(globalThis, name).writable) text(name);
 		}`)
 		for _, line := range got {
@@ -89,6 +81,18 @@ func docsNode(t *testing.T) *host.Node {
 		t.Fatalf("%v %v", err, node.Problems())
 	}
 	return node
+}
+
+// docsSession opens a run that is bound to a session of its own.
+func docsSession(t *testing.T, node *host.Node, name string) *bus.Run {
+	t.Helper()
+	run, err := node.Client().Open(t.Context(), schemas.Open{Bind: true, Identity: schemas.Identity{
+		Agent: schemas.DefaultAgent, SessionID: name, SessionKey: name, Run: name,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
 }
 
 // docsConfig writes codecell.json5 and its data into a folder, and returns its path.

@@ -89,11 +89,7 @@ func TestSpec_T4_Case82_ARunKeeps64Results(t *testing.T) {
 }
 
 func TestSpec_T4_ResultsAreBoundedInBytes(t *testing.T) {
-	config, err := schemas.ParseConfig([]byte(`{tools: {codeMode: {enabled: true, maxSnapshotBytes: 100000}}}`), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := open(t, node(t, config), "bytes")
+	run := open(t, node(t, config(t, `{tools: {codeMode: {enabled: true, maxSnapshotBytes: 100000}}}`)), "bytes")
 	yields(t, run, `
 		const first = await results.save("é".repeat(30000)); // 60002 bytes
 		const refused = [];
