@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -109,7 +110,7 @@ func (c *capture) read(offset int64, limit int) part {
 	}
 	if end := offset + int64(len(raw)); end >= gone && len(raw) < limit {
 		rest := c.tail[end-gone:]
-		raw = append(raw[:len(raw):len(raw)], rest[:min(len(rest), limit-len(raw))]...)
+		raw = append(slices.Clip(raw), rest[:min(len(rest), limit-len(raw))]...)
 	}
 	end := offset + int64(len(raw))
 	ended := c.whole && end == c.total

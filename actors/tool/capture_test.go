@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -21,7 +22,7 @@ func TestCapture_ReadsWhatWasWritten(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(t, "writes") {
 			chunk := strings.Repeat(unit.Draw(t, "unit"), rapid.IntRange(1, 60_000).Draw(t, "times"))
 			cut := rapid.IntRange(0, len(chunk)).Draw(t, "cut") // in the middle of a character, often
-			c.Write([]byte(chunk[:cut]))
+			fmt.Fprint(&c, chunk[:cut])
 			all.WriteString(chunk[:cut])
 			for range rapid.IntRange(0, 4).Draw(t, "reads") {
 				p := c.read(at, rapid.IntRange(1, 70_000).Draw(t, "limit"))
@@ -29,7 +30,7 @@ func TestCapture_ReadsWhatWasWritten(t *testing.T) {
 				read.WriteString(p.text)
 				at = p.next
 			}
-			c.Write([]byte(chunk[cut:]))
+			fmt.Fprint(&c, chunk[cut:])
 			all.WriteString(chunk[cut:])
 			if p, truncated := c.excerpt(); truncated != (all.Len() > headShown+tailShown) || p.total != int64(all.Len()) ||
 				!utf8.ValidString(p.text) || !truncated && p.text != all.String() {
@@ -59,9 +60,9 @@ func TestCapture_ReadsWhatWasWritten(t *testing.T) {
 
 func TestCapture_HoldsLittle(t *testing.T) {
 	var c capture
-	chunk := make([]byte, 32<<10)
+	chunk := strings.Repeat("x", 32<<10)
 	for range 2000 {
-		c.Write(chunk)
+		fmt.Fprint(&c, chunk)
 		if held := cap(c.head) + cap(c.tail); held > 2*headKept+4*tailKept {
 			t.Fatalf("%d bytes are held", held)
 		}

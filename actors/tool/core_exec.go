@@ -46,9 +46,9 @@ type execResult struct {
 	Bytes     int64 `json:"bytes"`
 }
 
-// stateProperties are those of [shellState] in a schema.
-const stateProperties = `"status":{"enum":["completed","failed","running"],"description":"completed: it ended by itself, whatever its exitCode; failed: see failureKind"},` +
-	`"exitCode":{"type":"integer"},` +
+// statusProperty and stateProperties are those of [shellState] in a schema.
+const statusProperty = `"status":{"enum":["completed","failed","running"],"description":"completed: it ended by itself, whatever its exitCode; failed: see failureKind"},`
+const stateProperties = `"exitCode":{"type":"integer"},` +
 	`"exitSignal":{"type":"string","description":"such as SIGKILL; there is no exitCode then"},` +
 	`"failureKind":{"enum":["not_found","not_executable","signal","timeout","killed","cancelled"]},` +
 	`"sessionId":{"type":"string","description":"for process"},` +
@@ -68,7 +68,7 @@ func (x *shells) execTool() Func {
 			`"yieldMs":{"type":"integer","minimum":0,"maximum":86400000,"description":"go on in the background after so long (not with awaitResults)"},`+
 			`"background":{"type":"boolean","default":false,"description":"go on in the background at once, with the input open for process"}},`+
 			`"required":["command"],"additionalProperties":false}`,
-		`{"type":"object","properties":{`+stateProperties+`,`+
+		`{"type":"object","properties":{`+statusProperty+stateProperties+`,`+
 			`"output":{"type":"string","description":"stdout and stderr as they came, at most 50 KiB: the beginning and the end"},`+
 			`"truncated":{"type":"boolean","description":"the middle of output is left out: process({action: \"log\", sessionId}) has more"},`+
 			`"bytes":{"type":"integer","description":"length of all output"}},`+

@@ -128,12 +128,12 @@ func TestSpec_Q5_Patience(t *testing.T) {
 	}
 }
 
-// pollUntil polls a command until its output so far is enough, and gives it with the last state.
-func pollUntil(t testing.TB, p *coreTools, id string, enough func(text, status string) bool) (string, processResult) {
+// pollUntil polls a command until its output so far, after what is known of it, is enough, and gives it with the last state.
+func pollUntil(t testing.TB, p *coreTools, id, known string, enough func(text, status string) bool) (string, processResult) {
 	t.Helper()
-	text, until := "", time.Now().Add(20*time.Second)
+	text, until := known, time.Now().Add(20*time.Second)
 	for {
-		got := wants[processResult](t, p, "process", in{"action": "poll", "sessionId": id, "waitMs": 10_000})
+		got := wants[processResult](t, p, "process", in{"action": "poll", "sessionId": id, "waitMs": 500})
 		text += *got.Output
 		if enough(text, got.Status) {
 			return text, got
@@ -150,18 +150,18 @@ func over(_, status string) bool { return status != statusRunning }
 func TestSpec_Q5_ACommandGoesOnInTheBackground(t *testing.T) {
 	p := shellOf(t, t.TempDir())
 	begun := time.Now()
-	call := callOf("exec", "1", `{"command":"echo first; sleep 2; echo last"}`)
-	call.BudgetMs = 800
+	call := callOf("exec", "1", `{"command":"echo first; sleep 3; echo last"}`)
+	call.BudgetMs = 1500
 	value, err := useAs(soon(t), p, call)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := decode[execResult](t, value)
-	if took := time.Since(begun); got.Status != statusRunning || got.SessionID == "" || got.Output != "first\n" || got.ExitCode != nil || took > 2*time.Second {
+	if took := time.Since(begun); got.Status != statusRunning || got.SessionID == "" || got.Output != "first\n" || got.ExitCode != nil || took > 3*time.Second {
 		t.Fatalf("after %v: %+v", took, got)
 	}
-	text, end := pollUntil(t, p, got.SessionID, over)
-	if text != "last\n" || end.Status != statusCompleted || *end.ExitCode != 0 || end.DurationMs < 2000 || end.More {
+	text, end := pollUntil(t, p, got.SessionID, "", over)
+	if text != "last\n" || end.Status != statusCompleted || *end.ExitCode != 0 || end.DurationMs < 3000 || end.More {
 		t.Errorf("%q %+v", text, end.shellState)
 	}
 	again := wants[processResult](t, p, "process", in{"action": "poll", "sessionId": got.SessionID, "waitMs": 10_000})
@@ -311,7 +311,7 @@ func TestCore_ExecKilledFromOutside(t *testing.T) {
 	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	_, end := pollUntil(t, p, got.SessionID, over)
+	_, end := pollUntil(t, p, got.SessionID, "", over)
 	if end.Status != statusFailed || end.FailureKind != "signal" || end.ExitSignal != "SIGKILL" || end.ExitCode != nil {
 		t.Errorf("%+v", end.shellState)
 	}

@@ -73,12 +73,15 @@ func (x *shells) processTool() Func {
 			`"eof":{"type":"boolean","default":false,"description":"input: nothing more will come"},`+
 			`"kind":{"enum":["byte"],"description":"from a continuation; not looked at"}},`+
 			`"required":["action"],"additionalProperties":false}`,
-		`{"type":"object","properties":{`+stateProperties+`,`+
-			`"output":{"type":"string"},"from":{"type":"integer","description":"byte of all output that output begins at: what lies before and wasn't given isn't kept"},`+
-			`"bytes":{"type":"integer","description":"length of all output"},"more":{"type":"boolean","description":"there is more to get now"},`+
+		// A hint shows what comes first.
+		`{"type":"object","properties":{`+statusProperty+
+			`"output":{"type":"string"},"more":{"type":"boolean","description":"there is more to get now"},`+
+			`"sessions":{"type":"array","items":{"type":"object","properties":{`+statusProperty+`"command":{"type":"string"},`+stateProperties+`},"required":["sessionId","status","command"]}},`+
+			stateProperties+`,`+
+			`"from":{"type":"integer","description":"byte of all output that output begins at: what lies before and wasn't given isn't kept"},`+
+			`"bytes":{"type":"integer","description":"length of all output"},`+
 			`"continuation":{"type":"object","description":"arguments of the next log, whose output is appended","properties":{"kind":{"enum":["byte"]},"offset":{"type":"integer"},"limit":{"type":"integer"}},"required":["kind","offset","limit"]},`+
-			`"written":{"type":"integer","description":"bytes"},`+
-			`"sessions":{"type":"array","items":{"type":"object","properties":{`+stateProperties+`,"command":{"type":"string"}},"required":["sessionId","status","command"]}}}}`,
+			`"written":{"type":"integer","description":"bytes"}}}`,
 		x.process)
 }
 

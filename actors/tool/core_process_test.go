@@ -20,14 +20,15 @@ func as(t testing.TB, p *coreTools, session, agent, tool, args string) (schemas.
 
 func TestCore_ProcessInput(t *testing.T) {
 	p := shellOf(t, t.TempDir())
-	id := wants[execResult](t, p, "exec", in{"command": "read a; echo got $a; cat; echo end", "background": true, "stdin": "one\n"}).SessionID
-	pollUntil(t, p, id, func(text, _ string) bool { return text == "got one\n" })
+	started := wants[execResult](t, p, "exec", in{"command": "read a; echo got $a; cat; echo end", "background": true, "stdin": "one\n"})
+	id := started.SessionID
+	pollUntil(t, p, id, started.Output, func(text, _ string) bool { return text == "got one\n" })
 	if got := wants[processResult](t, p, "process", in{"action": "input", "sessionId": id, "data": "zwei é\n"}); got.Written != 8 || got.Status != statusRunning {
 		t.Errorf("%+v", got)
 	}
-	pollUntil(t, p, id, func(text, _ string) bool { return text == "zwei é\n" })
+	pollUntil(t, p, id, "", func(text, _ string) bool { return text == "zwei é\n" })
 	wants[processResult](t, p, "process", in{"action": "input", "sessionId": id, "eof": true})
-	text, end := pollUntil(t, p, id, over)
+	text, end := pollUntil(t, p, id, "", over)
 	if text != "end\n" || end.Status != statusCompleted {
 		t.Errorf("%q %+v", text, end.shellState)
 	}
@@ -190,15 +191,16 @@ func TestCore_CloseEndsCommands(t *testing.T) {
 
 func TestCapture_PollDoesNotSpinOnHalfACharacter(t *testing.T) {
 	p := shellOf(t, t.TempDir())
-	id := wants[execResult](t, p, "exec", in{"command": `printf 'a\303'; cat >/dev/null; printf '\251b'`, "background": true}).SessionID
-	pollUntil(t, p, id, func(text, _ string) bool { return text == "a" })
+	started := wants[execResult](t, p, "exec", in{"command": `printf 'a\303'; cat >/dev/null; printf '\251b'`, "background": true})
+	id := started.SessionID
+	pollUntil(t, p, id, started.Output, func(text, _ string) bool { return text == "a" })
 	begun := time.Now()
 	got := wants[processResult](t, p, "process", in{"action": "poll", "sessionId": id, "waitMs": 100})
 	if *got.Output != "" || got.More || time.Since(begun) < 100*time.Millisecond {
 		t.Errorf("%q more %v after %v", *got.Output, got.More, time.Since(begun))
 	}
 	wants[processResult](t, p, "process", in{"action": "input", "sessionId": id, "eof": true})
-	if text, _ := pollUntil(t, p, id, over); text != "éb" {
+	if text, _ := pollUntil(t, p, id, "", over); text != "éb" {
 		t.Errorf("%q", text)
 	}
 }

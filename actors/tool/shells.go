@@ -209,7 +209,8 @@ func (x *shells) list(owner string) []*shell {
 	})
 }
 
-// close ends all commands. Those that aren't gone by the end of ctx are killed.
+// close ends all commands. Those that aren't gone by the end of ctx are killed, and not waited for if even that can't
+// end them.
 func (x *shells) close(ctx context.Context) {
 	x.mu.Lock()
 	x.closed = true
@@ -229,7 +230,10 @@ func (x *shells) close(ctx context.Context) {
 		for _, s := range all {
 			s.kill()
 		}
-		<-gone
+		select {
+		case <-gone:
+		case <-time.After(2 * drainGrace):
+		}
 	}
 	for _, s := range all {
 		x.drop(s)
