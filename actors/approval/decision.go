@@ -36,8 +36,7 @@ func (g *Gate) take(req *decideRequest) {
 
 func (g *Gate) hand(req *decideRequest) *schemas.Error {
 	id := req.Body.Approval
-	subject, err := bus.Parse(req.Subject)
-	if err != nil || subject.Get("approval") != id {
+	if req.Subject != bus.DecideSubject(bus.Token(g.Executor), id) {
 		return schemas.Refuse("approval", "the decision names another approval than its subject: decide each on its own subject")
 	}
 	g.mu.Lock()

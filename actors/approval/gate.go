@@ -154,7 +154,7 @@ func (g *Gate) ask(ctx context.Context, call *schemas.Call, asked string) (*tick
 		g: g, call: call, opened: now, due: time.NewTimer(g.Timeout),
 		decisions: make(chan *decideRequest, 1), recheck: make(chan struct{}, 1),
 		now: schemas.Approval{
-			ID: bus.NewApprovalID(g.Executor), Executor: g.Executor, State: schemas.ApprovalPending,
+			ID: bus.NewApprovalID(bus.Token(g.Executor)), Executor: g.Executor, State: schemas.ApprovalPending,
 			Tool: call.Tool, Source: call.Source, Owner: call.Owner, Input: shown(call.Args, MaxShownBytes),
 			Call: call.ID, ParentID: call.ParentID, Address: call.Address, Identity: call.Identity,
 			Reason: cut(asked, maxReasonBytes), Opened: now.UnixNano(), Deadline: now.Add(g.Timeout).UnixNano(),
@@ -191,7 +191,7 @@ func (g *Gate) listen() error {
 	if len(g.subs) > 0 {
 		return nil
 	}
-	decisions, err := bus.Serve(g.conn, bus.DecisionsFor(g.Executor), "", g.take)
+	decisions, err := bus.Serve(g.conn, bus.DecisionsFor(bus.Token(g.Executor)), "", g.take)
 	if err != nil {
 		return err
 	}
