@@ -177,7 +177,7 @@ func TestSpec_P4_CancelledCallsLeaveTheGate(t *testing.T) {
 	if first.Status != schemas.StatusWaiting || len(first.Pending) != 3 {
 		t.Fatalf("result = %+v", first)
 	}
-	for i, want := range []string{"started", "sent", "sent"} {
+	for i, want := range []string{"started", "queued", "queued"} {
 		if got := first.Pending[i].State; got != want {
 			t.Errorf("call %d is %s, want %s", i, got, want)
 		}

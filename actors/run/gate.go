@@ -3,11 +3,9 @@ package run
 import (
 	"slices"
 	"sync"
-
-	"github.com/codecell/codecell/schemas"
 )
 
-// gate lets a sequential tool run alone among the calls of a run, whichever executors serve them (P4): it is sent when
+// gate lets a sequential tool run alone among the calls of a run, whichever executors serve them (P4): its turn comes when
 // all calls before it have settled, and those after it wait until it has. The cells whose catalog has such a tool share
 // it; other runs have none.
 //
@@ -28,24 +26,22 @@ type gateKey struct{ cell, call string }
 type gated struct {
 	key        gateKey
 	sequential bool
-	// send hands the call to the executors. It is called under the gate's lock, so that a call is either sent or
-	// cancelled: it must not block, nor come back to the gate.
-	send func() *schemas.CallError
-	// fail tells the cell of a call that was let through and could not be sent.
-	fail func(*schemas.CallError)
+	// turn is told when a call that had to wait may pass; it has passed then, and must be sent or leave.
+	turn func()
 }
 
 func newGate() *gate { return &gate{out: make(map[gateKey]bool)} }
 
-// enter sends a call, or keeps it until it is its turn. The error says that it was not sent.
-func (g *gate) enter(c *gated) *schemas.CallError {
+// enter tells whether the call may be sent now. If not, it is told when.
+func (g *gate) enter(c *gated) (now bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.queue) > 0 || !g.open(c) {
 		g.queue = append(g.queue, c)
-		return nil
+		return false
 	}
-	return g.pass(c)
+	g.pass(c)
+	return true
 }
 
 // leave takes a call out, wherever it is, and lets others in. Leaving twice does nothing.
@@ -91,36 +87,23 @@ func (g *gate) forget(key gateKey) {
 	g.alone = false // it was this one, or there was none
 }
 
-// refill lets those in whose turn it is, and unlocks the gate.
+// refill lets those in whose turn it is, none before another, and unlocks the gate.
 func (g *gate) refill() {
-	failed := g.pump()
+	var turns []*gated
+	for len(g.queue) > 0 && g.open(g.queue[0]) {
+		c := g.queue[0]
+		g.queue[0] = nil
+		g.queue = g.queue[1:]
+		g.pass(c)
+		turns = append(turns, c)
+	}
 	g.mu.Unlock()
-	for _, tell := range failed { // a cell that hears of it may be back here at once
-		tell()
+	for _, c := range turns { // a cell that hears of it may be back here at once
+		c.turn()
 	}
 }
 
 // open tells whether a call may pass.
 func (g *gate) open(c *gated) bool { return !g.alone && (!c.sequential || len(g.out) == 0) }
 
-// pass sends a call.
-func (g *gate) pass(c *gated) *schemas.CallError {
-	if err := c.send(); err != nil {
-		return err
-	}
-	g.out[c.key], g.alone = true, c.sequential
-	return nil
-}
-
-// pump lets those through whose turn it is: none overtakes another. It gives what is to be told of those that could not be sent.
-func (g *gate) pump() (failed []func()) {
-	for len(g.queue) > 0 && g.open(g.queue[0]) {
-		c := g.queue[0]
-		g.queue[0] = nil
-		g.queue = g.queue[1:]
-		if err := g.pass(c); err != nil {
-			failed = append(failed, func() { c.fail(err) })
-		}
-	}
-	return failed
-}
+func (g *gate) pass(c *gated) { g.out[c.key], g.alone = true, c.sequential }

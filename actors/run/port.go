@@ -27,6 +27,7 @@ type port struct {
 	calls *callLog
 	// gate is nil unless a tool of the catalog is sequential; dry and playbill are nil unless the run is a dry one.
 	gate     *gate
+	kept     map[string]*schemas.Call // that wait at the gate, by id; the cell's actor's
 	dry      *understudies
 	playbill *playbill
 	// deliver tells the cell of one of its calls, from any goroutine but not within a call by the cell.
@@ -42,6 +43,9 @@ var _ cell.Port = (*port)(nil)
 // Dispatch hands a call to the executors of its tool. The ref comes from the guest: it may be any
 // number.
 func (p *port) Dispatch(c cell.Call) *schemas.CallError {
+	if c.Turn {
+		return p.sendKept(c)
+	}
 	entry, ok := p.admission.Catalog.Callable(c.Ref)
 	if !ok {
 		p.record.call(c, nil, false)
@@ -89,21 +93,29 @@ func (p *port) send(call *schemas.Call) *schemas.CallError {
 	return nil
 }
 
-// queue sends a call when it is its turn.
+// queue sends a call if it is its turn, and keeps it back if it isn't.
 func (p *port) queue(call *schemas.Call, sequential bool) *schemas.CallError {
-	begun := time.Now()
-	return p.gate.enter(&gated{
+	tell := func(state schemas.AnswerState) { p.deliver(&schemas.Answer{ID: call.ID, State: state}) }
+	if p.gate.enter(&gated{
 		key: gateKey{p.address.Cell, call.ID}, sequential: sequential,
-		send: func() *schemas.CallError {
-			if call.BudgetMs > 0 {
-				call.BudgetMs = max(1, call.BudgetMs-time.Since(begun).Milliseconds())
-			}
-			return p.send(call)
-		},
-		fail: func(err *schemas.CallError) {
-			p.deliver(&schemas.Answer{ID: call.ID, State: schemas.AnswerFailed, Err: err})
-		},
-	})
+		turn: func() { tell(cell.ItsTurn) },
+	}) {
+		return p.send(call)
+	}
+	if p.kept == nil {
+		p.kept = make(map[string]*schemas.Call)
+	}
+	p.kept[call.ID] = call
+	tell(cell.KeptBack)
+	return nil
+}
+
+// sendKept sends a call whose turn has come.
+func (p *port) sendKept(c cell.Call) *schemas.CallError {
+	call := p.kept[c.ID]
+	delete(p.kept, c.ID)
+	call.BudgetMs = c.Budget.Milliseconds()
+	return p.send(call)
 }
 
 // equip gives a cell's port what only some runs need.
