@@ -64,8 +64,8 @@ func (r *Rules) add(where string, t *schemas.ToolsConfig, sandboxed bool) {
 }
 
 // addSandbox adds the one list for sandboxes: the agent's before the global one. Where neither is
-// given it has all tools but those of MCP servers, which run outside of every sandbox; alsoAllow
-// of both places adds to it.
+// given it has all tools but those of MCP servers and the core tools that act, which run outside of every sandbox;
+// alsoAllow of both places adds to it.
 func (r *Rules) addSandbox(global, agent schemas.SandboxTools) {
 	entries := agent.Allow
 	if entries == nil {
@@ -76,9 +76,15 @@ func (r *Rules) addSandbox(global, agent schemas.SandboxTools) {
 		also: list{"tools.sandbox.tools.alsoAllow", slices.Concat(global.AlsoAllow, agent.AlsoAllow)},
 	}
 	if entries == nil {
-		a.base = func(t *schemas.Tool) bool { return t.Source != schemas.SourceMCP }
+		a.base = func(t *schemas.Tool) bool { return t.Source != schemas.SourceMCP && !acts(t) }
 	}
 	r.allow = append(r.allow, a)
+}
+
+// acts tells whether it is a core tool that changes the machine of its executor, which is outside of every sandbox.
+func acts(t *schemas.Tool) bool {
+	return t.Source == schemas.SourceNative && t.Tier == schemas.TierCore &&
+		slices.Contains([]string{"write", "edit", "exec", "process", "nodes"}, t.Name)
 }
 
 // ErrNoRules is the answer of the zero [Rules].

@@ -100,11 +100,11 @@ func TestSpec_F4_AllowAndDeny(t *testing.T) {
 }
 
 func TestSpec_F4_Sandbox(t *testing.T) {
-	const ours = "core.read core.exec core.apply_patch core.secret mail.send run.look"
+	const ours = "core.read core.apply_patch core.secret mail.send run.look"
 	for _, tc := range []struct{ name, config, want string }{
 		{"servers stay outside", `{}`, ours},
-		{"unless asked for", `{tools: {sandbox: {tools: {alsoAllow: ["bundle-mcp"]}}}}`, all},
-		{"one server", `{tools: {sandbox: {tools: {alsoAllow: ["github"]}}}}`, "core.read core.exec core.apply_patch core.secret mail.send github.create_issue github.secret run.look"},
+		{"unless asked for", `{tools: {sandbox: {tools: {alsoAllow: ["bundle-mcp", "exec"]}}}}`, all},
+		{"one server", `{tools: {sandbox: {tools: {alsoAllow: ["github"]}}}}`, "core.read core.apply_patch core.secret mail.send github.create_issue github.secret run.look"},
 		{"own list", `{tools: {sandbox: {tools: {allow: ["read"], alsoAllow: ["github.secret"]}}}}`, "core.read github.secret"},
 		{"empty list", `{tools: {sandbox: {tools: {allow: []}}}}`, ""},
 		{"deny wins", `{tools: {sandbox: {tools: {alsoAllow: ["bundle-mcp"], deny: ["evil", "exec", "secret"]}}}}`, "core.read core.apply_patch mail.send github.create_issue run.look"},
