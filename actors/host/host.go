@@ -60,6 +60,8 @@ type Host struct {
 	conn    *bus.Conn
 	log     *slog.Logger
 	hooks   run.Hooks
+	// asking counts answers of programs that hooks are asked about.
+	asking atomic.Int64
 	// redactor is for what sessions keep; nil where they keep all.
 	redactor *run.Redactor
 	feed     *bus.Feed
@@ -127,7 +129,7 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h.hooks = run.Hooks(hooks)
+	h.hooks = h.counted(run.Hooks(hooks))
 	defer func() {
 		if err != nil {
 			h.abandon()
@@ -152,6 +154,18 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 		At: time.Now().UnixNano(), Host: h.id, Version: o.Version, Slots: o.Config.SlotLimit(),
 	})
 	return h, nil
+}
+
+// counted counts questions about answers, so that a draining host doesn't end before they can be given.
+func (h *Host) counted(hooks run.Hooks) run.Hooks {
+	if ask := hooks.After; ask != nil {
+		hooks.After = func(ctx context.Context, event *schemas.HookEvent) error {
+			h.asking.Add(1)
+			defer h.asking.Add(-1)
+			return ask(ctx, event)
+		}
+	}
+	return hooks
 }
 
 // spawn starts the actors.

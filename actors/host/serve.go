@@ -293,7 +293,7 @@ func (h *Host) idle(ctx context.Context) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		busy := false
+		busy := h.asking.Load() > 0
 		for _, c := range h.Status().Cells {
 			busy = busy || c.State != "parked"
 		}
