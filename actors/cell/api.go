@@ -75,7 +75,7 @@ type Reply func(*schemas.Result)
 // the cell's actor, Local and Sync by the leg goroutine: they come concurrently from the cells of a
 // run. None of them may block.
 type Port interface {
-	// Dispatch hands a call to its tool, or keeps it back for a while. An error rejects the call at once, with Effect saying whether
+	// Dispatch hands a call to its tool, or says that it is [KeptBack]. Any other error rejects the call at once, with Effect saying whether
 	// it was started; without one, the answer comes later as [Answered].
 	Dispatch(Call) *schemas.CallError
 	// Cancel tells that nobody waits for the call any more. An answer may still come, and is ignored.
@@ -126,13 +126,15 @@ type Call struct {
 	Turn bool
 }
 
-// States that only the run tells of a call, in an [Answered]: executors don't say them (P4).
-const (
-	// KeptBack: the call waits for other calls of the run, and was not sent. It counts as queued, and as not started.
-	KeptBack schemas.AnswerState = "kept_back"
-	// ItsTurn: it may go now. The cell dispatches it again, with Turn set.
-	ItsTurn schemas.AnswerState = "its_turn"
-)
+// KeptBack is what [Port].Dispatch returns, itself and no copy, for a call that has to wait for others of the run (P4). It
+// counts as queued, and as not started, until an [Answered] with [ItsTurn] comes.
+var KeptBack = &schemas.CallError{Code: schemas.CallToolError, Location: "transport", Effect: schemas.NotStarted, Message: "the call waits for others"}
+
+// ItsTurn is a state that only the run tells: a call that was kept back may go now. The cell dispatches it again, with Turn set.
+const ItsTurn schemas.AnswerState = "its_turn"
+
+// keptBack is the state by which the machine hears of [KeptBack].
+const keptBack schemas.AnswerState = "kept_back"
 
 // Settled is how one call ended.
 type Settled struct {

@@ -66,7 +66,11 @@ func (s *shell) tellLedger(e Effect) {
 // dispatch hands a call to the run. A refusal comes back like any other answer, after the effects of
 // this step.
 func (s *shell) dispatch(c Call) {
-	if err := s.spec.Port.Dispatch(c); err != nil {
+	switch err := s.spec.Port.Dispatch(c); err {
+	case nil:
+	case KeptBack: // known before its turn can come
+		s.queue = append(s.queue, Answer{At: time.Now(), ID: c.ID, State: keptBack})
+	default:
 		s.queue = append(s.queue, Answer{At: time.Now(), ID: c.ID, State: schemas.AnswerFailed, Err: err})
 	}
 }

@@ -119,7 +119,7 @@ func (w *world) answerCall() {
 	case 6:
 		if q := w.m.requests.find(id); q != nil && q.state == sent {
 			w.kept[id] = true
-			w.step(Answer{At: w.now, ID: id, State: KeptBack})
+			w.step(Answer{At: w.now, ID: id, State: keptBack})
 		}
 		return
 	case 0:

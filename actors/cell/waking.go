@@ -21,7 +21,7 @@ func (m *Machine) answer(e Answer) {
 		m.requests.turn(q, started)
 		m.decided()
 		return
-	case KeptBack:
+	case keptBack:
 		m.requests.turn(q, kept)
 		m.history.set(q.ID, schemas.NotStarted)
 		return

@@ -95,10 +95,9 @@ func (p *port) send(call *schemas.Call) *schemas.CallError {
 
 // queue sends a call if it is its turn, and keeps it back if it isn't.
 func (p *port) queue(call *schemas.Call, sequential bool) *schemas.CallError {
-	tell := func(state schemas.AnswerState) { p.deliver(&schemas.Answer{ID: call.ID, State: state}) }
 	if p.gate.enter(&gated{
 		key: gateKey{p.address.Cell, call.ID}, sequential: sequential,
-		turn: func() { tell(cell.ItsTurn) },
+		turn: func() { p.deliver(&schemas.Answer{ID: call.ID, State: cell.ItsTurn}) },
 	}) {
 		return p.send(call)
 	}
@@ -106,8 +105,7 @@ func (p *port) queue(call *schemas.Call, sequential bool) *schemas.CallError {
 		p.kept = make(map[string]*schemas.Call)
 	}
 	p.kept[call.ID] = call
-	tell(cell.KeptBack)
-	return nil
+	return cell.KeptBack
 }
 
 // sendKept sends a call whose turn has come.
