@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,7 +112,7 @@ func (s *Server) ready(ctx context.Context) error {
 	for !s.nats.ReadyForConnections(readyPoll) {
 		select {
 		case why := <-s.fatal:
-			return fmt.Errorf("start the bus: %s", why)
+			return s.cantRun(why)
 		case <-ctx.Done():
 			return fmt.Errorf("start the bus: the server took no connections within %v%s: see its log, or choose another listen address", startTimeout, s.where())
 		default:
@@ -120,7 +121,7 @@ func (s *Server) ready(ctx context.Context) error {
 	if !s.nats.JetStreamEnabled() {
 		select {
 		case why := <-s.fatal:
-			return fmt.Errorf("start the bus: %s", why)
+			return s.cantRun(why)
 		default:
 		}
 		return fmt.Errorf("start the bus: JetStream can't use %s: see the log", s.options.StoreDir)
@@ -165,6 +166,14 @@ func (s *Server) makeStores(ctx context.Context) error {
 		return s.folder.mark()
 	}
 	return nil
+}
+
+// cantRun names the folder, where that is what's wrong.
+func (s *Server) cantRun(why string) error {
+	if s.folder != nil && strings.Contains(why, "JetStream") {
+		why = "bus.storeDir " + s.options.StoreDir + ": " + why
+	}
+	return fmt.Errorf("start the bus: %s", why)
 }
 
 func (s *Server) where() string {

@@ -29,6 +29,8 @@ const (
 var (
 	// ErrConflict says that a session has grown since it was read. Nothing was appended.
 	ErrConflict = errors.New("the session has other new entries: read them, then append again")
+	// ErrRefused says that the bus took notice of a batch, and doesn't keep it, as when its store is full.
+	ErrRefused = errors.New("the bus refused to keep it")
 	// ErrSessionsLost says that the sessions stream, or what a session had in it, is not there any more. That is trouble,
 	// and never to be taken for a session without entries.
 	ErrSessionsLost = errors.New("transcripts that were there are gone from the bus: restore its stream " + sessionsStream + ", or start the host again to begin anew")
@@ -96,8 +98,8 @@ func sessionsConfig(storage jetstream.StorageType) jetstream.StreamConfig {
 func (s *Sessions) MaxBatch() int { return int(s.c.nats.MaxPayload()) - batchRoom }
 
 // Append adds a batch behind the message with sequence last, 0 for a new session, and gives the batch's own. Errors:
-// [ErrConflict]; [ErrTooLarge] and [ErrDisconnected], with which nothing was sent; [ErrSessionsLost]. After any other,
-// and after a time-out, only reading tells whether the batch is there.
+// [ErrConflict]; [ErrTooLarge] and [ErrDisconnected], with which nothing was sent; [ErrRefused]; [ErrSessionsLost]. After any
+// other, and after a time-out, only reading tells whether the batch is there.
 func (s *Sessions) Append(ctx context.Context, batch *schemas.SessionBatch, last uint64) (uint64, error) {
 	m := nats.NewMsg(SessionSubject(batch.Key))
 	var err error
@@ -128,6 +130,8 @@ func sessionError(err error) error {
 	case errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
 		return ErrConflict
+	case errors.As(err, &refused) && !lost(err):
+		return fmt.Errorf("%w: %s", ErrRefused, refused.Description)
 	case lost(err):
 		return fmt.Errorf("%w (%w)", ErrSessionsLost, err)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -200,12 +204,17 @@ func (s *Sessions) List(ctx context.Context) ([]SessionInfo, error) {
 
 // describe finds a session's key in the last of its messages, or else in any.
 func (s *Sessions) describe(ctx context.Context, subject string, one *SessionInfo) error {
-	last, err := s.stream.GetLastMsgForSubject(ctx, subject)
-	if err != nil {
+	var r SessionRecord
+	if err := s.last(ctx, subject, func(m *nats.Msg, seq uint64) error {
+		r = recordOf(m, seq, subject)
+		return nil
+	}); err != nil {
 		return err
 	}
-	r := recordOf(&nats.Msg{Data: last.Data}, last.Sequence, subject)
-	one.Updated = last.Time.UnixNano()
+	if r.Seq == 0 {
+		return ErrSessionsLost
+	}
+	one.Updated = r.At
 	if r.Err != nil {
 		if err := s.scan(ctx, subject, 1, func(m *nats.Msg, seq uint64) error {
 			if r.Err != nil {

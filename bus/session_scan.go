@@ -19,38 +19,57 @@ const (
 	statusNotFound = "404"
 )
 
-// scanRequest asks the stream for messages of one subject, the first of them at Seq or after it.
+// scanRequest asks the stream for messages of one subject, the first of them at Seq or after it, or for its last one.
 type scanRequest struct {
-	Seq      uint64 `json:"seq"`
-	Subject  string `json:"next_by_subj"`
-	Batch    int    `json:"batch"`
-	MaxBytes int    `json:"max_bytes"`
+	Seq      uint64 `json:"seq,omitempty"`
+	Subject  string `json:"next_by_subj,omitempty"`
+	Batch    int    `json:"batch,omitempty"`
+	MaxBytes int    `json:"max_bytes,omitempty"`
+	Last     string `json:"last_by_subj,omitempty"`
 }
 
 // scan gives the messages of a subject in their order, from a sequence on. It needs no consumer, so that reading
 // leaves nothing behind on the server, and works when its disk is full.
 func (s *Sessions) scan(ctx context.Context, subject string, from uint64, each func(m *nats.Msg, seq uint64) error) error {
-	inbox := s.c.nats.NewInbox()
-	// A plain channel: the library's own way to take a message would read a stored one's header as a status.
-	messages := make(chan *nats.Msg, 2*scanMsgs)
+	return s.inbox(func(inbox string, messages <-chan *nats.Msg) (err error) {
+		for more := true; more && err == nil; {
+			if err = s.request(inbox, scanRequest{Seq: from, Subject: subject, Batch: scanMsgs, MaxBytes: scanBytes}); err == nil {
+				from, more, err = s.scanned(ctx, messages, from, each)
+			}
+		}
+		return err
+	})
+}
+
+// last gives the last message of a subject, if there is one.
+func (s *Sessions) last(ctx context.Context, subject string, each func(m *nats.Msg, seq uint64) error) error {
+	return s.inbox(func(inbox string, messages <-chan *nats.Msg) error {
+		err := s.request(inbox, scanRequest{Last: subject})
+		if err == nil {
+			_, _, err = s.scanned(ctx, messages, 1, each)
+		}
+		return err
+	})
+}
+
+// inbox subscribes for the time of use. It is a plain channel: the library's own way to take a message would read a stored
+// one's header as a status, and fail for one with a false time.
+func (s *Sessions) inbox(use func(inbox string, messages <-chan *nats.Msg) error) error {
+	inbox, messages := s.c.nats.NewInbox(), make(chan *nats.Msg, 2*scanMsgs)
 	sub, err := s.c.nats.ChanSubscribe(inbox, messages)
 	if err != nil {
 		return err
 	}
 	defer sub.Unsubscribe() //nolint:errcheck // fails only if closed already
-	for more := true; more; {
-		ask, err := json.Marshal(scanRequest{Seq: from, Subject: subject, Batch: scanMsgs, MaxBytes: scanBytes})
-		if err != nil {
-			return err
-		}
-		if err := s.c.nats.PublishRequest("$JS.API.DIRECT.GET."+sessionsStream, inbox, ask); err != nil {
-			return err
-		}
-		if from, more, err = s.scanned(ctx, messages, from, each); err != nil {
-			return err
-		}
+	return use(inbox, messages)
+}
+
+func (s *Sessions) request(inbox string, r scanRequest) error {
+	ask, err := json.Marshal(r)
+	if err != nil {
+		return err
 	}
-	return nil
+	return s.c.nats.PublishRequest("$JS.API.DIRECT.GET."+sessionsStream, inbox, ask)
 }
 
 // scanned takes what one request has brought, and tells where to go on, if there is more.

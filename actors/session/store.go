@@ -195,5 +195,10 @@ func checkKey(field, key string) error {
 
 // unknown tells whether an append may have landed.
 func unknown(err error) bool {
-	return !errors.Is(err, bus.ErrConflict) && !errors.Is(err, bus.ErrTooLarge) && !errors.Is(err, bus.ErrDisconnected)
+	for _, known := range []error{bus.ErrConflict, bus.ErrTooLarge, bus.ErrDisconnected, bus.ErrRefused} {
+		if errors.Is(err, known) {
+			return false
+		}
+	}
+	return true
 }

@@ -146,8 +146,8 @@ func (s *Session) publish(ctx context.Context) error {
 			return bus.ErrConflict // a server that lags behind: try later
 		}
 		return nil
-	case errors.Is(err, bus.ErrDisconnected):
-		return err // nothing was sent
+	case !unknown(err):
+		return err // it isn't there, and won't be
 	}
 	s.unsure = true
 	s.mark(out.entries)
