@@ -87,7 +87,7 @@ func TestSpec_E5_Case80_LostReplyIsUnknown(t *testing.T) {
 		cancel()
 		_ = executor.Close(gone) // its connection is dead
 	}()
-	run := open(t, n, "a")
+	run := bound(t, n, "a")
 	for { // until the host has heard of the executor
 		found, err := run.Search(t.Context(), schemas.Search{Query: "pay"})
 		if err != nil {
@@ -98,14 +98,16 @@ func TestSpec_E5_Case80_LostReplyIsUnknown(t *testing.T) {
 		}
 	}
 	go func() { <-acted; conn.NATS().Close() }()
-	r := exec(t, run, `await echo({n: 1}); await pay({n: 2})`)
+	r := execAs(t, run, "e1", map[string]any{"code": `await echo({n: 1}); await pay({n: 2})`})
 	if r.Status != schemas.StatusFailed || effects(r) != "echo done, pay unknown" || !strings.Contains(r.Error, "may have run") {
 		t.Errorf("%q, %s", effects(r), told(r))
 	}
-	r = exec(t, run, `await echo({n: 1}); await pay({n: 2})`)
+	r = execAs(t, run, "e2", map[string]any{"code": `await echo({n: 1}); await pay({n: 2})`})
 	if r.Status != schemas.StatusFailed || !strings.HasPrefix(effects(r), "echo done, pay ") || strings.Contains(effects(r), "unknown") {
 		t.Errorf("nobody serves the tool: %q, %s", effects(r), told(r))
 	}
+	_, lines := transcript(t, n, "a", "failed of e2 in e2 "+string(r.Code))
+	mustRead(t, lines[:6], "exec e1", "call 1 echo in e1", "done 1 in e1", "call 2 pay in e1", "unknown 2 in e1", "failed of e1 in e1 internal_error")
 }
 
 // Case 80: a program that ends while a call of its own is live hasn't completed; if it's ended, the call may have been made.

@@ -147,9 +147,7 @@ func (r *run) spawn(ctx actor.Context, m *prepared) {
 	if m.admission != nil {
 		r.admission = m.admission
 	}
-	if m.session != nil {
-		r.session = m.session
-	}
+	r.remember(m)
 	m.exec.Reply = m.record.answers(m.exec.Reply)
 	switch {
 	case before.unwanted:

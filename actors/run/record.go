@@ -1,6 +1,7 @@
 package run
 
 import (
+	"log/slog"
 	"sync"
 	"time"
 
@@ -47,6 +48,21 @@ func newRecord(spec *Spec, p *prepared) *record {
 	}}
 	r.exec.Input, r.exec.Truncated = bounded(input, maxInputKept)
 	return r
+}
+
+// remember keeps the session of a bound run for what comes without a program. A program whose session can't be opened
+// runs all the same: that it isn't recorded is told in the log.
+func (r *run) remember(p *prepared) {
+	if p.session != nil {
+		r.session = p.session
+	}
+	if p.sessionErr != nil {
+		log := r.spec.Cells.Logger
+		if log == nil {
+			log = slog.Default()
+		}
+		log.Warn("a program is not recorded: its session can't be opened", "run", r.spec.Token, "error", p.sessionErr)
+	}
 }
 
 // directRecord makes the record of a direct call, which is its own parent and has no answer besides its outcome.
