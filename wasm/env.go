@@ -15,6 +15,7 @@ type env struct {
 	clock   func() time.Time
 	random  uint64 // state of the numbers given to random_get
 	stop    stopper
+	refuels int     // of the leg: times that the fuel was used up
 	deepest uint64  // lowest stack pointer that the meter has seen; 0 if it was never called
 	host    hostOps // nil while an image is built
 	reject  rejections
@@ -71,27 +72,40 @@ func envOf(ctx context.Context) *env {
 type stopper struct {
 	closed atomic.Bool // the guest or the engine is being closed: for good
 	leg    *legStop    // of the running leg; set by the goroutine that runs it
+
+	due    time.Time // of the next leg; see Guest.StopAfter
+	effort int
 }
 
 // legStop belongs to one leg: the end of a leg's context, noticed late, must not stop the next one.
 type legStop struct {
 	ended    atomic.Bool
 	deadline time.Time // zero if there is none
+	due      time.Time // zero if there is none; from then on, more effort than this ends the leg
+	effort   int
 }
 
 // requested is asked at every refuelling. It reads the clock itself, because the timer behind a context's end may be late
-// on a busy machine.
-func (s *stopper) requested() bool {
+// on a busy machine. effort is the leg's so far.
+func (s *stopper) requested(effort int) bool {
 	if s.closed.Load() {
 		return true
 	}
 	if s.leg == nil {
 		return false
 	}
-	if !s.leg.ended.Load() && !s.leg.deadline.IsZero() && !time.Now().Before(s.leg.deadline) {
+	if !s.leg.ended.Load() && s.leg.over(effort) {
 		s.leg.ended.Store(true)
 	}
 	return s.leg.ended.Load()
+}
+
+func (l *legStop) over(effort int) bool {
+	if l.deadline.IsZero() && l.due.IsZero() {
+		return false
+	}
+	now := time.Now()
+	return !l.deadline.IsZero() && !now.Before(l.deadline) || !l.due.IsZero() && effort > l.effort && !now.Before(l.due)
 }
 
 // reason is the error that a requested stop stands for, or nil if none was requested.
@@ -109,7 +123,8 @@ func (s *stopper) reason(ctx context.Context) error {
 
 // watch makes the end of ctx stop the machine, until the returned function is called.
 func (s *stopper) watch(ctx context.Context) (unwatch func() bool) {
-	leg := &legStop{}
+	leg := &legStop{due: s.due, effort: s.effort}
+	s.due = time.Time{}
 	leg.deadline, _ = ctx.Deadline()
 	s.leg = leg
 	return context.AfterFunc(ctx, func() { leg.ended.Store(true) })

@@ -147,6 +147,11 @@ func (g *Guest) Resume(ctx context.Context, answers []Answer) (Leg, error) {
 	})
 }
 
+// StopAfter has the next leg stopped as by the end of its context, once it has computed more than effort (see Leg.Effort)
+// and due has passed. So a leg that does next to nothing may end, however late a busy machine lets it. Call it before the
+// leg, from where the leg is run.
+func (g *Guest) StopAfter(due time.Time, effort int) { g.env.stop.due, g.env.stop.effort = due, effort }
+
 // Check compiles the program without running it, and returns its syntax error, or nil.
 func (g *Guest) Check(ctx context.Context, source string) (*GuestError, error) {
 	var text string

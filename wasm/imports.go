@@ -66,8 +66,9 @@ func hostInterrupt(ctx context.Context, _ api.Module, s []uint64) {
 	if sp := e.machine.sp.Get(); e.deepest == 0 || sp < e.deepest {
 		e.deepest = sp
 	}
+	e.refuels++
 	s[0] = 0
-	if e.stop.requested() {
+	if e.stop.requested(e.refuels) {
 		s[0] = 1
 	}
 }

@@ -23,6 +23,9 @@ type Leg struct {
 	Err *GuestError
 	// Unhandled is the first rejection that had no handler when the leg ended. A handler may still come in a later leg.
 	Unhandled *GuestError
+	// Effort measures how much was computed, whatever the machine's load: in stretches of a few thousand loop turns of the
+	// engine, each a fraction of a millisecond at most. A leg that only takes an answer and asks again has a handful.
+	Effort int
 }
 
 // Request is something the program asks of its host.

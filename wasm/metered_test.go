@@ -1,7 +1,10 @@
 package wasm
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/codecell/codecell/wasm/meter"
 )
@@ -53,6 +56,44 @@ func TestTheEngineIsMeteredFinely(t *testing.T) {
 	t.Logf("%+v", report)
 	if report.Loops < 1000 || report.Entries == 0 || report.Entries > report.Functions/2 || report.Bulk == 0 {
 		t.Errorf("an unlikely report: %+v", report)
+	}
+}
+
+// The effort of a leg is what was computed in it, on any machine: a little for an answer, ten times as much for ten times
+// the turns, and the same again for the same.
+func TestEffortIsWhatWasComputed(t *testing.T) {
+	g := newGuest(t)
+	leg := start(t, g, `for (;;) { const turns = await call({}); for (let i = 0; i < turns; i++); }`)
+	effort := func(turns string) int {
+		leg = resume(t, g, Answer{ID: leg.Requests[0].ID, OK: true, Body: []byte(turns)})
+		return leg.Effort
+	}
+	light, some, more := effort("0"), effort("20000"), effort("200000")
+	if light > 3 || some < 10 || more < 9*some || more > 11*some {
+		t.Errorf("nothing takes %d, 20,000 turns %d, ten times as many %d", light, some, more)
+	}
+	if again := effort("200000"); again < more-1 || again > more+1 {
+		t.Errorf("the same again takes %d and %d", more, again)
+	}
+}
+
+// A leg that has computed too much is stopped when it's due, and one that does next to nothing is not.
+func TestStopAfterSparesLightLegs(t *testing.T) {
+	g := newGuest(t)
+	leg := start(t, g, `for (;;) { const turns = await call({}); for (let i = 0; i < turns; i++); }`)
+	past := time.Now().Add(-time.Second)
+	answer := func(turns string) []Answer { return []Answer{{ID: leg.Requests[0].ID, OK: true, Body: []byte(turns)}} }
+	for range 3 {
+		g.StopAfter(past, 10)
+		leg = resume(t, g, answer("0")...)
+	}
+	g.StopAfter(time.Now().Add(time.Hour), 10)
+	leg = resume(t, g, answer("100000")...)
+	leg = resume(t, g, answer("100000")...) // it was said of one leg
+	g.StopAfter(past, 10)
+	got, err := g.Resume(t.Context(), answer("1e12"))
+	if !errors.Is(err, ErrInterrupted) || !errors.Is(err, context.DeadlineExceeded) || got.Effort < 10 || got.Effort > 12 {
+		t.Errorf("stopped with %v, after an effort of %d", err, got.Effort)
 	}
 }
 

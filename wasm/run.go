@@ -20,6 +20,7 @@ func (g *Guest) run(ctx context.Context, begin func() error) (Leg, error) {
 	}
 	defer g.env.stop.watch(ctx)()
 	g.leg = &legBuffer{}
+	g.env.refuels = 0
 	var err error
 	trap := guard(func() {
 		if err = begin(); err == nil {
@@ -33,6 +34,7 @@ func (g *Guest) run(ctx context.Context, begin func() error) (Leg, error) {
 		}
 	})
 	leg := g.leg.take(g)
+	leg.Effort = g.env.refuels
 	if errors.Is(err, errStarted) { // nothing ran
 		return Leg{}, err
 	}
@@ -55,7 +57,7 @@ func (g *Guest) drain() error {
 		case n < 0:
 			return g.exhausted()
 		}
-		if g.env.stop.requested() {
+		if g.env.stop.requested(g.env.refuels) {
 			return ErrInterrupted
 		}
 	}

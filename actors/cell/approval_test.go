@@ -135,7 +135,7 @@ func TestSpec_S6_B2_ComputingWhileAPersonDecides(t *testing.T) {
 		for _, change := range []func(*Spec){func(*Spec) {}, required} {
 			t.Run(code, func(t *testing.T) {
 				b := newBed(t, slot.Options{})
-				p := b.exec(code, change, func(s *Spec) { s.Limits.Timeout = 300 * time.Millisecond })
+				p := b.exec(code, change, func(s *Spec) { s.Limits.Timeout = time.Second })
 				r := <-p.reply
 				failed(t, r, schemas.Timeout, "timeout")
 				if output(r) != "before" || len(p.cancelled) != 1 {

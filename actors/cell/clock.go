@@ -36,12 +36,14 @@ type effort struct {
 }
 
 const (
-	// lightLeg is how long a leg may take for nothing but taking its answers: that's no work of the program's.
-	lightLeg = time.Millisecond
+	// lightLeg is the effort of a leg that does little more than take its answers: about a millisecond of a quiet machine.
+	lightLeg = 64
 	// instant is how soon a failure comes that no tool has worked for.
 	instant = 10 * time.Millisecond
 	// lastLeg is how long a leg may take at least if it is tools that have used the budget up.
 	lastLeg = 100 * time.Millisecond
+	// lateLeg is how much later such a leg may end if it is a light one: that long a busy machine may let it wait.
+	lateLeg = time.Second
 	// longestApproval is longer than any approval may take (a day), which has its own deadline: it ends what its executor
 	// has forgotten.
 	longestApproval = 25 * time.Hour
@@ -120,13 +122,15 @@ func (m *Machine) bound(personal bool) {
 	m.setLife(TTLTimer, SetTimer{After: limit})
 }
 
-// legDeadline is when a leg that begins now is stopped: at the end of the budget. A cell that it's tools that used it up
-// for isn't failed for being at work in that very moment: it may end a short leg, and is parked (S5).
-func (m *Machine) legDeadline(at time.Time) time.Time {
-	if m.required || !m.hasWaited() || m.clock.remaining(at) > lastLeg {
-		return m.clock.deadline
+// leg is one that begins now. It is stopped at the end of the budget. A cell that it's tools that used it up for isn't
+// failed for being at work in that very moment: it may end a short leg, or one that's late and does next to nothing, and
+// is parked (S5).
+func (m *Machine) leg(at time.Time, answers []Settlement) RunLeg {
+	leg := RunLeg{Answers: answers, Deadline: m.clock.deadline, Tainted: m.untrusted}
+	if leg.Light = !m.required && m.hasWaited(); leg.Light && m.clock.remaining(at) < lastLeg {
+		leg.Deadline = at.Add(lastLeg)
 	}
-	return at.Add(lastLeg)
+	return leg
 }
 
 // legBegins charges the wait before a leg to the program if nothing was done for it meanwhile: waiting for refusals is no
@@ -141,14 +145,13 @@ func (m *Machine) legBegins(at time.Time, answers []Settlement) {
 	m.effort.mark = left
 }
 
-// legEnds charges a leg to the program, but for what the taking of answers costs.
-func (m *Machine) legEnds(at time.Time) {
-	left := m.clock.remaining(at)
-	used := m.effort.mark - left
-	if !m.effort.alone {
-		used -= lightLeg
+// legEnds charges a leg to the program, unless it did little more than take what tools have answered: how long that takes
+// says more about the machine than about the program.
+func (m *Machine) legEnds(e LegDone) {
+	left := m.clock.remaining(e.At)
+	if m.effort.alone || e.Effort > lightLeg {
+		m.effort.spent += m.effort.mark - left
 	}
-	m.effort.spent += max(used, 0)
 	m.effort.mark = left
 }
 

@@ -47,7 +47,7 @@ func TestSpec_S5_AtWorkWhenTheBudgetEnds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, now := begun(MachineSpec{})
 			now = now.Add(c.computed)
-			m.Step(LegDone{At: now, Requests: []Request{{ID: "1", Kind: TimerRequest}}})
+			m.Step(LegDone{At: now, Effort: 10_000, Requests: []Request{{ID: "1", Kind: TimerRequest}}})
 			m.Step(SlotGranted{At: now})
 			now = now.Add(c.waited)
 			leg := legOf(t, m.Step(TimerFired{At: now, Timer: Timer{Kind: RequestTimer, Request: "1"}}))
@@ -90,26 +90,28 @@ func TestSpec_S5_S9_LoopsOfCalls(t *testing.T) {
 	refused := &schemas.CallError{Code: schemas.CallInvalidInput, Effect: schemas.NotStarted}
 	broken := &schemas.CallError{Code: schemas.CallToolError, Effect: schemas.Unknown}
 	for _, c := range []struct {
-		name      string
-		leg, tool time.Duration
-		errs      []*schemas.CallError // of one call after the other
-		waits     bool
+		name   string
+		leg    time.Duration
+		effort int
+		tool   time.Duration
+		errs   []*schemas.CallError // of one call after the other
+		waits  bool
 	}{
-		{"light polling", 100 * time.Microsecond, 100 * time.Microsecond, []*schemas.CallError{nil}, true},
-		{"light polling on a busy machine", 900 * time.Microsecond, 100 * time.Microsecond, []*schemas.CallError{nil}, true},
-		{"a long poll", 5 * time.Millisecond, 50 * time.Millisecond, []*schemas.CallError{nil}, true},
-		{"a long poll that fails", 5 * time.Millisecond, 50 * time.Millisecond, []*schemas.CallError{broken}, true},
-		{"computing between calls", 50 * time.Millisecond, time.Millisecond, []*schemas.CallError{nil}, false},
-		{"refusals", 100 * time.Microsecond, 0, []*schemas.CallError{refused}, false},
-		{"refusals that take their time", 100 * time.Microsecond, 30 * time.Millisecond, []*schemas.CallError{refused}, false},
-		{"failures on the spot", 100 * time.Microsecond, 100 * time.Microsecond, []*schemas.CallError{broken}, false},
-		{"mostly refusals", 100 * time.Microsecond, 100 * time.Microsecond, []*schemas.CallError{refused, refused, refused, nil}, false},
+		{"light polling", 100 * time.Microsecond, 1, 100 * time.Microsecond, []*schemas.CallError{nil}, true},
+		{"light polling on a busy machine", 150 * time.Millisecond, 1, 100 * time.Microsecond, []*schemas.CallError{nil}, true},
+		{"a long poll", 5 * time.Millisecond, 200, 50 * time.Millisecond, []*schemas.CallError{nil}, true},
+		{"a long poll that fails", 5 * time.Millisecond, 200, 50 * time.Millisecond, []*schemas.CallError{broken}, true},
+		{"computing between calls", 50 * time.Millisecond, 2000, time.Millisecond, []*schemas.CallError{nil}, false},
+		{"refusals", 100 * time.Microsecond, 1, 0, []*schemas.CallError{refused}, false},
+		{"refusals that take their time", 100 * time.Microsecond, 1, 30 * time.Millisecond, []*schemas.CallError{refused}, false},
+		{"failures on the spot", 100 * time.Microsecond, 1, 100 * time.Microsecond, []*schemas.CallError{broken}, false},
+		{"mostly refusals", 100 * time.Microsecond, 1, 100 * time.Microsecond, []*schemas.CallError{refused, refused, refused, nil}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, now := begun(MachineSpec{})
 			leg := RunLeg{Deadline: m.clock.deadline}
 			for i := 1; ; i++ {
-				if now = now.Add(c.leg); now.After(leg.Deadline) { // the guest is stopped
+				if now = now.Add(c.leg); now.After(leg.Deadline) && (!leg.Light || c.effort > lightLeg) { // the guest is stopped
 					m.Step(LegDone{At: leg.Deadline, Failure: &Failure{Code: schemas.Timeout, Text: "stopped"}})
 					break
 				}
@@ -117,7 +119,7 @@ func TestSpec_S5_S9_LoopsOfCalls(t *testing.T) {
 					m.Step(TimerFired{At: m.clock.deadline, Timer: m.life})
 				}
 				id := strconv.Itoa(i)
-				m.Step(LegDone{At: now, Requests: []Request{{ID: id, Kind: CallRequest}}})
+				m.Step(LegDone{At: now, Effort: c.effort, Requests: []Request{{ID: id, Kind: CallRequest}}})
 				m.Step(SlotGranted{At: now})
 				if m.phase == phaseParking { // at the deadline, with a call pending
 					m.Step(Parked{At: now})

@@ -26,8 +26,9 @@ type (
 	// is. [LegDone] follows, always.
 	RunLeg struct {
 		Answers []Settlement
-		// Deadline stops the leg.
+		// Deadline stops the leg. One that is Light may outlast it, as long as it does little more than take its answers.
 		Deadline time.Time
+		Light    bool
 		// Tainted: data of an MCP server or a client has reached the program (O5).
 		Tainted bool
 	}

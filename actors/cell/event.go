@@ -49,6 +49,8 @@ type (
 		Dropped Dropped
 		// Memory is the size of the guest's memory in bytes.
 		Memory int
+		// Effort is how much was computed, in the measure of [wasm.Leg]: however long it took on a busy machine.
+		Effort int
 		// Untrusted: data of an MCP server or a client reached the program in this leg (O5).
 		Untrusted bool
 		// Main is set in the leg in which the main program settled.

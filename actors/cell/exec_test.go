@@ -252,6 +252,28 @@ func TestSpec_S5_S9_EndlessPrograms(t *testing.T) {
 	}
 }
 
+// S5, X12: a program that polls a tool which answers at once has not computed: whatever it's at when its budget ends, it
+// waits, and a wait goes on with it.
+func TestSpec_S5_X12_LightPolling(t *testing.T) {
+	b := newBed(t, slot.Options{Workers: 8})
+	var cells []*probe
+	for range 8 { // more than the machine has processors
+		cells = append(cells, b.exec(`for (let n = 0;; n++) { if ((await echo({n})).n === -1) break }`,
+			func(s *Spec) { s.Limits.Timeout = 500 * time.Millisecond }))
+	}
+	for _, p := range cells {
+		if r := <-p.reply; r.Status != schemas.StatusWaiting {
+			t.Errorf("got %s", show(r))
+		}
+	}
+	for _, p := range cells {
+		if r := <-p.wait("w"); r.Status != schemas.StatusWaiting {
+			t.Errorf("its wait got %s", show(r))
+		}
+	}
+	b.close()
+}
+
 // A run that panics in the cell's face ends that cell, with an answer (B2).
 func TestSpec_E1_PanicOfTheRun(t *testing.T) {
 	virtual(t, slot.Options{}, func(b *bed) {

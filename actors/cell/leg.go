@@ -52,12 +52,16 @@ func newGuest(d Deps, s Spec, log *slog.Logger) *guest {
 
 // run starts a leg on its goroutine; done is called with its end, on that goroutine.
 func (g *guest) run(r RunLeg, done func(LegDone)) {
-	ctx, cancel := context.WithDeadline(context.Background(), r.Deadline)
+	end := r.Deadline
+	if r.Light {
+		end = end.Add(lateLeg)
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), end)
 	g.mu.Lock()
 	g.busy, g.cancel = true, cancel
 	g.mu.Unlock()
 	g.do(func() {
-		e := g.leg(ctx, r.Answers, r.Tainted)
+		e := g.leg(ctx, r)
 		cancel()
 		g.rest()
 		e.At = time.Now()
@@ -137,7 +141,7 @@ func (g *guest) drop() {
 }
 
 // leg makes the guest live and runs it until it needs the host, or is done.
-func (g *guest) leg(ctx context.Context, answers []Settlement, tainted bool) (end LegDone) {
+func (g *guest) leg(ctx context.Context, r RunLeg) (end LegDone) {
 	defer func() {
 		if r := recover(); r != nil {
 			g.log.Error("a leg panicked", "panic", r, "stack", string(debug.Stack()))
@@ -147,14 +151,17 @@ func (g *guest) leg(ctx context.Context, answers []Settlement, tainted bool) (en
 			g.drop()
 		}
 	}()
-	g.untrusted = tainted
+	g.untrusted = r.Tainted
 	if g.live == nil {
 		if f := g.revive(ctx); f != nil {
 			end.Failure = f
 			return end
 		}
 	}
-	for {
+	for answers := r.Answers; ; {
+		if r.Light {
+			g.live.StopAfter(r.Deadline, lightLeg-end.Effort)
+		}
 		leg, err := g.step(ctx, answers)
 		g.collect(&end, &leg)
 		if err != nil {
@@ -221,6 +228,7 @@ func (g *guest) step(ctx context.Context, answers []Settlement) (wasm.Leg, error
 // collect takes over what a stretch said.
 func (g *guest) collect(end *LegDone, leg *wasm.Leg) {
 	end.Memory = g.live.Memory()
+	end.Effort += leg.Effort
 	dropped := leg.OmittedBytes
 	for _, o := range leg.Output {
 		dropped -= o.OmittedBytes

@@ -199,7 +199,7 @@ func (m *Machine) runLeg(at time.Time) {
 	m.keepTime(at)
 	m.legBegins(at, answers)
 	m.started, m.yielded, m.rigid = true, false, nil
-	m.emit(RunLeg{Answers: answers, Deadline: m.legDeadline(at), Tainted: m.untrusted})
+	m.emit(m.leg(at, answers))
 }
 
 func (m *Machine) legDone(e LegDone) {
@@ -220,7 +220,7 @@ func (m *Machine) legDone(e LegDone) {
 		return
 	}
 	m.phase = phaseIdle
-	m.legEnds(e.At)
+	m.legEnds(e)
 	room := m.requests.room()
 	m.note(e)
 	switch {

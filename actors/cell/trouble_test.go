@@ -28,7 +28,7 @@ func TestSpec_E1_W2_GuestsThatCantBeMade(t *testing.T) {
 	g := newGuest(Deps{Engine: engine}, spec, discard)
 	for _, snapshot := range [][]byte{{}, []byte("nonsense")} {
 		g.snapshot = snapshot
-		end := g.leg(t.Context(), nil, false)
+		end := g.leg(t.Context(), RunLeg{})
 		if end.Failure == nil || end.Failure.Code != schemas.InvalidInput || !strings.Contains(end.Failure.Text, "earlier results") {
 			t.Errorf("snapshot %q: %+v", snapshot, end.Failure)
 		}
@@ -37,13 +37,13 @@ func TestSpec_E1_W2_GuestsThatCantBeMade(t *testing.T) {
 	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	g = newGuest(Deps{Engine: engine}, spec, discard)
-	if end := g.leg(past, nil, false); end.Failure == nil || end.Failure.Code != schemas.Timeout {
+	if end := g.leg(past, RunLeg{}); end.Failure == nil || end.Failure.Code != schemas.Timeout {
 		t.Errorf("with no time left: %+v", end.Failure)
 	}
 	if err := engine.Close(); err != nil {
 		t.Fatal(err)
 	}
-	end := newGuest(Deps{Engine: engine}, spec, discard).leg(t.Context(), nil, false)
+	end := newGuest(Deps{Engine: engine}, spec, discard).leg(t.Context(), RunLeg{})
 	if end.Failure == nil || end.Failure.Code != schemas.RuntimeUnavailable {
 		t.Errorf("without an engine: %+v", end.Failure)
 	}
