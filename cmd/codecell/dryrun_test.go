@@ -18,6 +18,12 @@ func TestPrintDryRun(t *testing.T) {
 		{ID: "3", Tool: "write", Args: schemas.JSON("null"), OmittedBytes: 70000, Placeholder: true},
 		{ID: "4", Tool: "x", Args: schemas.JSON("{\"a\":\"\x1b\"}"), Placeholder: true},
 	}}})
+	one := &schemas.DryRun{Calls: []schemas.DryCall{{ID: "1", Tool: "read", Args: schemas.JSON("{}")}}}
+	a.printDryRun(one)
+	if got := out.String(); !strings.HasSuffix(got, "dry run: 1 call\n  read {}\n") {
+		t.Errorf("one call: %q", got)
+	}
+	out.Truncate(strings.LastIndex(out.String(), "dry run"))
 	want := "1\ncompleted\ndry run: 6 calls, at least 3 of them not made\n  read {\"path\":\"a\"}\n  MCP.mail.send " + schemas.Prefix(string(long), 300) +
 		"…  not made\n  write (70000 bytes of arguments)  not made\n  x {\"a\":\"\ufffd\"}  not made\n  and 2 more\n"
 	if got := out.String(); err != nil || got != want {

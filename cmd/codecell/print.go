@@ -86,6 +86,8 @@ func (a *app) printDryRun(d *schemas.DryRun) {
 	switch {
 	case total == 0:
 		count = "no calls"
+	case total == 1:
+		count = "1 call"
 	case d.Dropped > 0: // nobody counted those that aren't listed
 		count = fmt.Sprintf("%d calls, at least %d of them not made", total, fake)
 	}
