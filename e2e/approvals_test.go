@@ -136,6 +136,39 @@ func TestReal_S6_P3_Case69_OverlappingApprovals(t *testing.T) {
 	}
 }
 
+// TestReal_S6_P3_Case67_AfterAResume: calls ask in a program that goes on, and one that hands the turn back while somebody
+// decides goes on with what was decided.
+func TestReal_S6_P3_Case67_AfterAResume(t *testing.T) {
+	t.Parallel()
+	g := guard(t, nil)
+	cell := g.exec(t, `
+		const early = MCP.fixture.record({ n: 1 });
+		await yield_control("somebody is asked");
+		const late = await MCP.fixture.record({ n: 2 });
+		return [(await early).content[0].text, late.content[0].text].join();
+	`)
+	parked := decode[cellResult](t, cell.line("status"))
+	if parked.Status != "waiting" || parked.RunID == "" {
+		t.Fatalf("%+v", parked)
+	}
+	early := g.pending(t, 1)[0]
+	resumed := start(t, codecell(t, "wait", "--json", "--bus", g.host.url, parked.RunID))
+	late := ""
+	for _, id := range g.pending(t, 2) {
+		if id != early {
+			late = id
+		}
+	}
+	time.Sleep(1500 * time.Millisecond) // real: longer than the budget of the program
+	g.decide(t, 0, "approve", late)
+	g.decide(t, 0, "approve", early)
+	got := decode[cellResult](t, resumed.line("status"))
+	if got.Status != "completed" || string(got.Value) != `"1,2"` {
+		t.Errorf("%s %s %s", got.Status, got.Value, got.Error)
+	}
+	once(t, g.calls.calls())
+}
+
 // TestReal_P3_Case68_NobodyDecides: the program is told that the approval timed out, and goes on.
 func TestReal_P3_Case68_NobodyDecides(t *testing.T) {
 	t.Parallel()
