@@ -47,7 +47,7 @@ func serveHook() int {
 	if err != nil {
 		return fail(err)
 	}
-	fmt.Println("serving")
+	fmt.Fprintln(os.Stdout, "serving")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }

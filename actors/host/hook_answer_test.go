@@ -211,7 +211,7 @@ func TestSpec_P1_P3_AHookAsksAPerson(t *testing.T) {
 		if e.Err != nil {
 			t.Fatal(e.Err)
 		}
-		opened = e.Fact.(*schemas.ApprovalOpened) //nolint:errcheck // the only kind that is watched
+		opened = e.Fact.(*schemas.ApprovalOpened) // the only kind that is watched
 		break
 	}
 	a, err := n.Client().Approval(t.Context(), opened.Approval)

@@ -11,9 +11,9 @@ import (
 )
 
 // rewriting gives a hook that makes something of each input, or nothing of it for "".
-func rewriting(name string, make func(in string) string) Hook {
+func rewriting(name string, rewrite func(in string) string) Hook {
 	return Hook{Name: name, Phase: schemas.BeforeToolCall, Ask: func(_ context.Context, e *schemas.HookEvent) (*schemas.Verdict, error) {
-		return &schemas.Verdict{Input: schemas.JSON(make(string(e.Input)))}, nil
+		return &schemas.Verdict{Input: schemas.JSON(rewrite(string(e.Input)))}, nil
 	}}
 }
 

@@ -37,8 +37,7 @@ const (
 
 // kindOf gives the lab in which a figure is measured.
 func kindOf(figure string) labKind {
-	switch kind := labKind(figure); kind {
-	case hookedLab, boundLab:
+	if kind := labKind(figure); kind == hookedLab || kind == boundLab {
 		return kind
 	}
 	return plainLab
