@@ -1,10 +1,12 @@
 package host_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/codecell/codecell/actors/tool"
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 )
@@ -61,6 +63,14 @@ func TestSpec_T4_Case82_ResultsAreGoneWithTheirRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	yields(t, open(t, n, "ends"), `return await results.load(`+id+`).catch(e => e.message.includes("this run has no result"))`, `true`)
+}
+
+func TestSpec_T4_Case82_ResultsOutliveTheirCatalog(t *testing.T) {
+	n := node(t, config(t, `{bus: {listen: "127.0.0.1:0"}}`))
+	run := open(t, n, "a")
+	id := savedID(t, run, `return (await results.save([catalog.all().length])).id`)
+	renewed := replicas(t, n, 1, tool.New("more", "One tool more.", func(_ context.Context, in echoIn) (echoOut, error) { return echoOut(in), nil }))
+	yields(t, renewed, `return [await results.load(`+id+`), catalog.all().length]`, `[[2],3]`)
 }
 
 // A failed program loses what it stored; what it saved stays, as its effects do.

@@ -70,6 +70,7 @@ func TestSpec_T2_OnlyCompletedProgramsStore(t *testing.T) {
 	yields(t, run, `await store("k", "kept")`, `null`)
 	fails(t, run, `await store("k", "thrown"); throw new Error("afterwards")`, schemas.InternalError)
 	fails(t, run, `await store("k", "computed"); for (;;);`, schemas.Timeout)
+	fails(t, run, `for (;;) await store("k", await load("k"))`, schemas.Timeout)
 	fails(t, run, `await store("k", "rejected"); boom({}); return 1`, schemas.InternalError)
 	fails(t, run, `await store("k", "stuck"); await new Promise(() => {})`, schemas.InternalError)
 	parked := exec(t, run, `await store("k", "cancelled"); await yield_control(); return 1`)
