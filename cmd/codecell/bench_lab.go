@@ -89,6 +89,9 @@ func newLab(ctx context.Context, kind labKind, log *slog.Logger) (_ *lab, err er
 		return nil, err
 	}
 	l.run, err = l.node.Client().Open(ctx, schemas.Open{Identity: l.identity, Bind: kind == boundLab})
+	if err == nil && kind == boundLab {
+		err = l.program(`store("bench", 1); return load("bench")`, "1")(ctx) // without a session it fails
+	}
 	return l, err
 }
 
