@@ -28,3 +28,43 @@ func TestSpec_E2_RefusedLookUpsSayWhyInASentence(t *testing.T) {
 		t.Error(got.Err)
 	}
 }
+
+// Q4: a call keeps its cell open if its tool knows how to be awaited, and it is asked to be, and not in the background.
+func TestSpec_Q4_WhichCallsAreAwaited(t *testing.T) {
+	cat, _ := catalog.Build([]schemas.Tool{
+		{Source: schemas.SourceNative, Owner: "core", Name: "sh", Awaitable: true},
+		{Source: schemas.SourceNative, Owner: "core", Name: "plain"},
+		{Source: schemas.SourceMCP, Owner: "srv", Name: "claims", Awaitable: true},
+		{Source: schemas.SourceClient, Owner: "client", Name: "brought", Awaitable: true},
+	}, catalog.Options{})
+	p := &port{admission: &Admission{Catalog: cat}, counters: newCounters()}
+	for _, c := range []struct {
+		tool, args string
+		want       bool
+	}{
+		{"sh", `{"command":"x","awaitResults":true}`, true},
+		{"sh", `{"awaitResults":true,"background":false}`, true},
+		{"sh", `{"awaitResults":true,"background":true}`, false},
+		{"sh", `{"awaitResults":false}`, false},
+		{"sh", `{"awaitResults":"true"}`, false},
+		{"sh", `{"awaitresults":true}`, false},
+		{"sh", `{"command":"\"awaitResults\":true"}`, false},
+		{"sh", `{"env":{"awaitResults":true}}`, false},
+		{"sh", `["awaitResults",true]`, false},
+		{"sh", `{"command":"x"}`, false},
+		{"plain", `{"awaitResults":true}`, false},
+		{"claims", `{"awaitResults":true}`, false},
+		{"brought", `{"awaitResults":true}`, false},
+		{"no such tool", `{"awaitResults":true}`, false},
+	} {
+		ref := 99
+		for i := range cat.Size() {
+			if e, ok := cat.Callable(i); ok && e.Name == c.tool {
+				ref = i
+			}
+		}
+		if got := p.Awaits(ref, schemas.JSON(c.args)); got != c.want {
+			t.Errorf("%s %s: %v", c.tool, c.args, got)
+		}
+	}
+}
