@@ -20,6 +20,14 @@ type cellResult struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	} `json:"output"`
+	DryRun *struct {
+		Calls []struct {
+			ID          string          `json:"id"`
+			Tool        string          `json:"tool"`
+			Args        json.RawMessage `json:"args"`
+			Placeholder bool            `json:"placeholder"`
+		} `json:"calls"`
+	} `json:"dryRun"`
 }
 
 // outputs joins the texts that the cell emitted.

@@ -176,3 +176,20 @@ func TestDryRun_ARunIsDryOrNot(t *testing.T) {
 	openDry(t, n, "dry")
 	open(t, n, "real")
 }
+
+// A tool that the model calls itself is no more called than those of programs.
+func TestDryRun_DirectCallsArePlaceholders(t *testing.T) {
+	var s stageOf
+	n := node(t, config(t, `{tools: {direct: ["look", "mail"]}}`), s.tools()...)
+	run := openDry(t, n, "dry")
+	d, err := callDirect(t, run, "mail", `{"to":"ada"}`)
+	if err != nil || string(d.Value) != `{"id":"placeholder","sent":false}` {
+		t.Errorf("mail: %+v, %v", d, err)
+	}
+	if d, err = callDirect(t, run, "mail", `{}`); err != nil || d.Call == nil || d.Call.Code != schemas.CallInputContract {
+		t.Errorf("mail without a receiver: %+v, %v", d, err)
+	}
+	if d, err = callDirect(t, run, "look", `{}`); err != nil || string(d.Value) != `{"paths":["a","b"]}` || s.looks.Load() != 1 || s.mails.Load() != 0 {
+		t.Errorf("look: %+v, %v; %d looks, %d mails", d, err, s.looks.Load(), s.mails.Load())
+	}
+}

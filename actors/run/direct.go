@@ -34,8 +34,10 @@ type directCall struct {
 	address schemas.Address
 	source  schemas.Source
 	sent    time.Time
-	ask     *Direct
-	record  *record // nil unless the run is bound
+	// rehearsed: a placeholder answers it, in a dry run.
+	rehearsed bool
+	ask       *Direct
+	record    *record // nil unless the run is bound
 }
 
 // admitted is a direct call whose tool was looked up, off the actor.
@@ -101,12 +103,18 @@ func (r *run) dispatchDirect(ctx actor.Context, a *admitted) {
 	r.directs.open[d.id] = d
 	r.counters.call.Add(1)
 	d.record = directRecord(a.session, a.ask.Msg.CallID, d.address.Cell)
-	d.record.call(cell.Call{ID: d.id, Args: args}, a.tool, false)
-	err := r.spec.Env.Send(&schemas.Call{
+	d.rehearsed = r.dry != nil && !replaySafe(a.tool)
+	d.record.call(cell.Call{ID: d.id, Args: args}, a.tool, d.rehearsed)
+	call := &schemas.Call{
 		ID: d.id, Address: d.address, Source: a.tool.Source, Owner: a.tool.Owner, Tool: a.tool.Name, Args: args,
 		Identity: r.spec.Identity, ParentID: a.ask.Msg.CallID, TraceParent: a.ask.Msg.TraceParent,
-	}, ctx.Self())
-	if err != nil {
+	}
+	if d.rehearsed {
+		self, root := ctx.Self(), ctx.ActorSystem().Root
+		go func() { root.Send(self, &cell.Answered{Answer: r.dry.answer(a.tool, a.ask.Msg.Name, call)}) }()
+		return
+	}
+	if err := r.spec.Env.Send(call, ctx.Self()); err != nil {
 		r.endDirect(ctx, d, &schemas.Directed{Call: err}, schemas.NotStarted)
 		return
 	}
@@ -139,7 +147,9 @@ func (r *run) endDirect(ctx actor.Context, d *directCall, reply *schemas.Directe
 	if reply.Call != nil {
 		fact.Code = reply.Call.Code
 	}
-	r.spec.Env.Fact(fact)
+	if !d.rehearsed {
+		r.spec.Env.Fact(fact)
+	}
 	d.record.settled(&cell.Settled{
 		ID: d.id, Outcome: outcome, Value: reply.Value, Err: reply.Call, Untrusted: d.source != schemas.SourceNative, Duration: time.Since(d.sent),
 	})

@@ -5,14 +5,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/codecell/codecell/actors/catalog"
 	"github.com/codecell/codecell/schemas"
 )
 
 // understudies answer the calls of a dry run in place of the tools. The cells of the run share them.
 type understudies struct {
 	mu   sync.Mutex
-	made map[*catalog.Entry]*understudy
+	made map[*schemas.Tool]*understudy
 }
 
 // maxUnderstudies bounds how many are kept: a long run may see many generations of its catalog.
@@ -27,28 +26,28 @@ type understudy struct {
 }
 
 func newUnderstudies() *understudies {
-	return &understudies{made: make(map[*catalog.Entry]*understudy)}
+	return &understudies{made: make(map[*schemas.Tool]*understudy)}
 }
 
-// answer says what a program gets of a call that isn't made: what is wrong with its arguments, in the executor's
-// words, or a placeholder. Compiling a schema takes its time: don't call it in an actor.
-func (u *understudies) answer(entry *catalog.Entry, call *schemas.Call) *schemas.Answer {
+// answer says what the caller gets of a call that isn't made: what is wrong with its arguments, in the executor's
+// words, or a placeholder. name is what the caller calls the tool. Compiling a schema takes its time: don't call it in an actor.
+func (u *understudies) answer(tool *schemas.Tool, name string, call *schemas.Call) *schemas.Answer {
 	u.mu.Lock()
-	s := u.made[entry]
+	s := u.made[tool]
 	if s == nil {
 		if len(u.made) >= maxUnderstudies {
 			clear(u.made)
 		}
 		s = &understudy{}
-		u.made[entry] = s
+		u.made[tool] = s
 	}
 	u.mu.Unlock()
 	s.once.Do(func() {
-		if s.contract, s.broken = schemas.NewContract(&entry.Tool); s.broken == nil {
-			s.value = placeholder(entry, s.contract.Output())
+		if s.contract, s.broken = schemas.NewContract(tool); s.broken == nil {
+			s.value = placeholder(tool, name, s.contract.Output())
 		}
 	})
-	a := &schemas.Answer{ID: call.ID, State: schemas.AnswerDone, Value: s.value, Untrusted: entry.Untrusted()}
+	a := &schemas.Answer{ID: call.ID, State: schemas.AnswerDone, Value: s.value, Untrusted: tool.Source != schemas.SourceNative}
 	fail := s.broken
 	if fail == nil {
 		_, fail = s.contract.CheckInput(call.Args)
@@ -61,21 +60,21 @@ func (u *understudies) answer(entry *catalog.Entry, call *schemas.Call) *schemas
 
 // placeholder makes the value of a call that isn't made, in the shape that the tool declares. One that declares nothing, or
 // what no small value fits, gives {"placeholder":true,"tool":…}.
-func placeholder(entry *catalog.Entry, output *schemas.Schema) schemas.JSON {
+func placeholder(tool *schemas.Tool, name string, output *schemas.Schema) schemas.JSON {
 	var value schemas.JSON
 	made := false
 	if output != nil {
 		value, made = output.Placeholder()
 	}
 	switch {
-	case schemas.IsOperation(entry.Name):
-		return operationPlaceholders[entry.Name]
-	case entry.Source == schemas.SourceMCP:
-		return nativePlaceholder(entry.CallableName, value)
+	case schemas.IsOperation(tool.Name):
+		return operationPlaceholders[tool.Name]
+	case tool.Source == schemas.SourceMCP:
+		return nativePlaceholder(name, value)
 	case made:
 		return value
 	}
-	return encoded(map[string]any{"placeholder": true, "tool": entry.CallableName})
+	return encoded(map[string]any{"placeholder": true, "tool": name})
 }
 
 // nativePlaceholder is an MCP result (M2) with a text that says what it is.

@@ -45,7 +45,7 @@ func TestUnderstudies_AnswerInTheShapeOfTheTool(t *testing.T) {
 		entry := entryOf(t, c.tool)
 		u := newUnderstudies()
 		for range 2 {
-			a := u.answer(entry, &schemas.Call{ID: "7", Args: schemas.JSON(c.args)})
+			a := u.answer(&entry.Tool, entry.CallableName, &schemas.Call{ID: "7", Args: schemas.JSON(c.args)})
 			if a.ID != "7" || a.Untrusted != (c.tool.Source == schemas.SourceMCP) || string(a.Value) != c.want {
 				t.Errorf("%s: %+v\n value %s\n want  %s", c.tool.Name, a, a.Value, c.want)
 			}
@@ -65,11 +65,11 @@ func TestUnderstudies_Operations(t *testing.T) {
 		if !ok {
 			t.Fatal("no operation", ref)
 		}
-		a := u.answer(entry, &schemas.Call{ID: "1", Args: schemas.JSON(args)})
+		a := u.answer(&entry.Tool, entry.CallableName, &schemas.Call{ID: "1", Args: schemas.JSON(args)})
 		if a.Err != nil || !json.Valid(a.Value) || !strings.Contains(string(a.Value), "placeholder") && !strings.Contains(string(a.Value), "messages") || !a.Untrusted {
 			t.Errorf("%s: %+v", entry.CallableName, a)
 		}
-		if bad := u.answer(entry, &schemas.Call{ID: "1", Args: schemas.JSON(`{"x":1}`)}); bad.Err == nil || bad.Err.Code != schemas.CallInputContract {
+		if bad := u.answer(&entry.Tool, entry.CallableName, &schemas.Call{ID: "1", Args: schemas.JSON(`{"x":1}`)}); bad.Err == nil || bad.Err.Code != schemas.CallInputContract {
 			t.Errorf("%s with a wrong argument: %+v", entry.CallableName, bad)
 		}
 	}

@@ -132,7 +132,7 @@ func (p *port) rehearse(entry *catalog.Entry, call *schemas.Call) bool {
 	fake := !replaySafe(&entry.Tool)
 	p.playbill.add(call.ID, entry.CallableName, call.Args, fake)
 	if fake {
-		go func() { p.deliver(p.dry.answer(entry, call)) }()
+		go func() { p.deliver(p.dry.answer(&entry.Tool, entry.CallableName, call)) }()
 	}
 	return fake
 }
