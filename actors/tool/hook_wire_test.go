@@ -78,3 +78,20 @@ func TestSpec_P1_HooksOnTheWireFailClosed(t *testing.T) {
 		}
 	})
 }
+
+// What hooks in other languages send: fields in any order, with nulls, with some that are unknown here, and JSON as text.
+func TestSpec_P1_HooksInOtherLanguages(t *testing.T) {
+	server := bustest.Server(t)
+	conn, other := bustest.Connect(t, server), bustest.Connect(t, server)
+	h := startHooked(t, conn, configured(conn, schemas.BeforeToolCall, "guard", 5000))
+	onTheWire(t, other, func(respond func([]byte)) {
+		respond([]byte("\x85\xa6reason\xc0\xa5since\x93\x01\x02\x03\xa5input\xac{\"path\":\"b\"}\xa5block\xc2\xa3err\xc0"))
+	})
+	if a := h.write("a"); string(a.Value) != `"wrote b"` {
+		t.Errorf("%+v %+v", a, a.Err)
+	}
+	onTheWire(t, other, func(respond func([]byte)) { respond([]byte("\x80")) })
+	if a := h.write("a"); string(a.Value) != `"wrote a"` {
+		t.Errorf("%+v %+v", a, a.Err)
+	}
+}
