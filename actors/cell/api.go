@@ -128,6 +128,8 @@ type Call struct {
 
 // KeptBack is what [Port].Dispatch returns, itself and no copy, for a call that has to wait for others of the run (P4). It
 // counts as queued, and as not started, until an [Answered] with [ItsTurn] comes.
+//
+//nolint:errname // it's no error, but said in place of one
 var KeptBack = &schemas.CallError{Code: schemas.CallToolError, Location: "transport", Effect: schemas.NotStarted, Message: "the call waits for others"}
 
 // ItsTurn is a state that only the run tells: a call that was kept back may go now. The cell dispatches it again, with Turn set.

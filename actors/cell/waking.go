@@ -32,6 +32,7 @@ func (m *Machine) answer(e Answer) {
 			m.dispatch(q, Call{ID: q.ID, Ref: q.Ref, Turn: true}, e.At)
 		}
 		return
+	default: // it settles the call
 	}
 	m.requests.turn(q, answered)
 	m.decided()
