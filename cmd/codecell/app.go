@@ -39,6 +39,8 @@ type app struct {
 	verbose    bool
 	agent      string
 	session    string
+	unbound    bool
+	storeDir   string
 }
 
 // exit is an error that has been reported already, or needs no words, and its exit code.
@@ -141,14 +143,14 @@ brings its own, which ends with it.`,
 	f := root.PersistentFlags()
 	f.StringVar(&a.configPath, "config", "", "configuration `file` (default $CODECELL_CONFIG, else codecell.json5 in this folder, else none)")
 	f.StringVar(&a.bus, "bus", "", "`URL` of a running bus, such as nats://127.0.0.1:4222 (default $CODECELL_BUS, else bus.urls of the configuration)")
-	f.BoolVar(&a.json, "json", false, "print exactly one JSON object (tail: one a line)")
+	f.BoolVar(&a.json, "json", false, "print exactly one JSON object (tail and session export: one a line)")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log to standard error")
 	for _, group := range []struct {
 		id, title string
 		commands  []*cobra.Command
 	}{
 		{groupRun, "Run programs:", []*cobra.Command{a.execCommand(), a.waitCommand(), a.cancelCommand(), a.approvalsCommand()}},
-		{groupLook, "Look:", []*cobra.Command{a.toolsCommand(), a.searchCommand(), a.tailCommand(), a.slotsCommand(), a.configCommand()}},
+		{groupLook, "Look:", []*cobra.Command{a.toolsCommand(), a.searchCommand(), a.tailCommand(), a.slotsCommand(), a.sessionCommand(), a.configCommand()}},
 		{groupServe, "Serve:", []*cobra.Command{a.mcpCommand(), a.upCommand(), a.executorCommand()}},
 		{"", "", []*cobra.Command{a.benchCommand(), a.versionCommand()}},
 	} {

@@ -31,13 +31,16 @@ func (a *app) config() (*schemas.Config, error) {
 	}
 	if path == "" {
 		if _, err := os.Stat(configHere); errors.Is(err, os.ErrNotExist) {
-			return &schemas.Config{}, nil
+			return &schemas.Config{Bus: schemas.BusConfig{StoreDir: a.storeDir}}, nil
 		}
 		path = configHere
 	}
 	config, err := schemas.LoadConfig(path)
 	var first *schemas.Error
 	if !errors.As(err, &first) {
+		if err == nil && a.storeDir != "" {
+			config.Bus.StoreDir = a.storeDir
+		}
 		return config, err
 	}
 	all := []schemas.Error{*first}

@@ -153,7 +153,16 @@ func (a *app) agentFlag(cmd *cobra.Command) {
 // identity is who this command line acts for: an agent and a session by name, so that a later command
 // can go on with what an earlier one left waiting.
 func (a *app) identity() schemas.Identity {
-	return schemas.Identity{Agent: a.agent, SessionID: a.session, SessionKey: a.session, Run: "cli:" + a.session}
+	id := schemas.Identity{Agent: a.agent, SessionID: a.session, SessionKey: a.session, Run: "cli:" + a.session}
+	if a.unbound { // a run is bound or not for as long as it is open
+		id.Run = "cli-unbound:" + a.session
+	}
+	return id
+}
+
+// boundFlag is for commands whose programs are recorded in the session unless told otherwise.
+func (a *app) boundFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.unbound, "no-session", false, "leave nothing in the session's transcript, and store nothing in it")
 }
 
 // checkAgent refuses an agent that a host of this process has no entry for: it would silently get what

@@ -57,6 +57,7 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting.`,
 	cmd.Flags().BoolVar(&how.wait, "wait", false, "go on with a waiting program until it has ended")
 	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "call only tools that change nothing, and list the calls that would be made")
 	a.identityFlags(cmd)
+	a.boundFlag(cmd)
 	return cmd
 }
 
@@ -114,7 +115,7 @@ func (a *app) exec(ctx context.Context, in schemas.ExecInput, how execHow) error
 	defer l.close()
 	a.warn(l.problems())
 	client := l.client()
-	run, err := client.Open(ctx, schemas.Open{Identity: a.identity(), Ephemeral: true, DryRun: how.dryRun})
+	run, err := client.Open(ctx, schemas.Open{Identity: a.identity(), Ephemeral: true, Bind: !a.unbound, DryRun: how.dryRun})
 	if err != nil {
 		return err
 	}
@@ -147,6 +148,9 @@ func (a *app) goOn(result *schemas.Result) string {
 		if flag.value != flag.def {
 			words = append(words, "--"+flag.name, quoted(flag.value))
 		}
+	}
+	if a.unbound {
+		words = append(words, "--no-session")
 	}
 	return strings.Join(words, " ")
 }

@@ -18,6 +18,7 @@ import (
 // mcpOptions are the flags of `codecell mcp`.
 type mcpOptions struct {
 	http     string
+	session  string
 	drain    time.Duration
 	idle     time.Duration
 	sessions int
@@ -35,7 +36,10 @@ programs end with it.
 Standard output carries the protocol and nothing else. What isn't as it should be is told on standard error.
 
 Over HTTP, only this machine may connect, unless the environment variable ` + tokenVariable + ` holds a token that
-clients must then show ("Authorization: Bearer …").`,
+clients must then show ("Authorization: Bearer …").
+
+With --session, what programs store is there when the client starts the server again, if the bus keeps it (bus.storeDir,
+or a bus of its own).`,
 		Example: `  codecell mcp --config codecell.json5
   codecell mcp --http 127.0.0.1:8811`,
 		Args: cobra.NoArgs,
@@ -53,6 +57,8 @@ clients must then show ("Authorization: Bearer …").`,
 	cmd.Flags().DurationVar(&o.drain, "drain-timeout", drainTimeout, "how long running calls may take to end on SIGINT or SIGTERM")
 	cmd.Flags().DurationVar(&o.idle, "idle-timeout", time.Hour, "with --http: end sessions that have been silent for so long")
 	cmd.Flags().IntVar(&o.sessions, "max-sessions", 100, "with --http: how many sessions may be open at once")
+	cmd.Flags().StringVar(&o.session, "session", "", "`name` of the session that programs are recorded and store values in (default: one that is new each time)")
+	a.boundFlag(cmd)
 	a.agentFlag(cmd)
 	return cmd
 }
@@ -61,6 +67,9 @@ clients must then show ("Authorization: Bearer …").`,
 func (a *app) mcp(ctx context.Context, o mcpOptions) error {
 	if o.idle <= 0 || o.sessions <= 0 || o.drain < 0 {
 		return errors.New("--idle-timeout and --max-sessions must be positive, and --drain-timeout not negative")
+	}
+	if o.session != "" && o.http != "" {
+		return errors.New("--session is for standard input and output: over HTTP, each client has a session of its own")
 	}
 	var web *mcpWeb
 	if o.http != "" {
@@ -86,6 +95,7 @@ func (a *app) mcp(ctx context.Context, o mcpOptions) error {
 		}
 	}()
 	service := newMCPService(l.client(), a.agent, o.sessions, a.log())
+	service.named, service.unbound = o.session, a.unbound
 	// The client needn't wait for slow servers before it can shake hands.
 	starting, stop := context.WithCancel(ctx)
 	started := make(chan struct{})

@@ -27,7 +27,11 @@ const (
 type mcpService struct {
 	client *bus.Client
 	agent  string
-	log    *slog.Logger
+	// named is the name that all sessions share, of which there is one at a time; empty gives each its own. unbound
+	// leaves nothing in transcripts.
+	named   string
+	unbound bool
+	log     *slog.Logger
 	// limit is how many sessions may be open.
 	limit int
 	// ready is closed when the tools are known, or won't be.

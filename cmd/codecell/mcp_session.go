@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -151,9 +152,11 @@ func (s *mcpSession) describe(ctx context.Context) (*schemas.Described, error) {
 	return described, err
 }
 
-// identity is whom the session acts for. Nobody else can have it: its id is as good as a secret.
+// identity is whom the session acts for. Nobody else can have it: its id is as good as a secret, also where the
+// session has a name.
 func (s *mcpSession) identity() schemas.Identity {
-	return schemas.Identity{Agent: s.service.agent, SessionID: s.id, SessionKey: s.id, Run: "mcp:" + s.id}
+	name := cmp.Or(s.service.named, s.id)
+	return schemas.Identity{Agent: s.service.agent, SessionID: name, SessionKey: name, Run: "mcp:" + s.id}
 }
 
 // opened gives the session's run, and opens one if there is none.
@@ -166,7 +169,7 @@ func (s *mcpSession) opened(ctx context.Context) (*bus.Run, error) {
 	if run != nil || s.ctx.Err() != nil {
 		return run, s.ctx.Err()
 	}
-	run, err := s.service.client.Open(ctx, schemas.Open{Identity: s.identity()})
+	run, err := s.service.client.Open(ctx, schemas.Open{Identity: s.identity(), Bind: !s.service.unbound})
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,7 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting aga
 	}
 	cmd.Flags().BoolVar(&out, "wait", false, "go on until the program has ended")
 	a.identityFlags(cmd)
+	cmd.Flags().BoolVar(&a.unbound, "no-session", false, "the program was started with --no-session")
 	return cmd
 }
 
