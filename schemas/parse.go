@@ -66,7 +66,7 @@ func shallow(b []byte, depth int) error {
 			quoted = true
 		case c == '{' || c == '[':
 			if open++; open > depth {
-				return fmt.Errorf("nested deeper than %d", depth)
+				return fmt.Errorf("nested more than %d levels deep", depth)
 			}
 		case c == '}' || c == ']':
 			open--

@@ -70,8 +70,9 @@ func TestSpec_P5_Violations(t *testing.T) {
 		{``, `[1]`, ``},
 		{`{"properties":{"__proto__":{"type":"number"}},"required":["__proto__"]}`, `{}`, `__proto__: expected a number, but it is missing`},
 		{`{"properties":{"__proto__":{"type":"number"}},"required":["__proto__"]}`, `{"__proto__":3}`, ``},
+		{`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, `1`, `expected a schema whose references come to an end: a $ref of this one leads back to itself`},
 		{`{"type":"number"}`, `1e999999999`, `expected JSON text (a number is too long or too large)`},
-		{`{}`, strings.Repeat("[", 200) + strings.Repeat("]", 200), `expected JSON text (nested deeper than 128)`},
+		{`{}`, strings.Repeat("[", 200) + strings.Repeat("]", 200), `expected JSON text (nested more than 128 levels deep)`},
 	} {
 		got := schemas.Violations(compile(t, tc.schema).Validate(schemas.JSON(tc.value)))
 		if got != tc.want {

@@ -161,6 +161,8 @@ func (s *Schema) violations(value any, e *jsonschema.ValidationError) []Violatio
 		return one(fmt.Sprintf("%s too, because %s is given", quoted(k.Missing), strconv.Quote(k.Prop)), "")
 	case *kind.Not:
 		return one("something else: the schema excludes this value", "")
+	case *kind.RefCycle:
+		return one("a schema whose references come to an end: a $ref of this one leads back to itself", "")
 	case *kind.OneOf:
 		return one("a value that fits only one of the alternatives of the schema", "")
 	default:

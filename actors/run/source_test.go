@@ -93,11 +93,13 @@ func TestSpec_X2_TellsTypeScriptFromNonsense(t *testing.T) {
 		"return (await read({path: 'a'})) as string":       true,
 		"enum E { A }\nreturn E.A":                         true,
 		"function f<T>(x: T): T { return x }\nreturn f(1)": true,
-		"let q = ;":        false,
-		"return (1":        false,
-		"git status":       false,
-		"if (x { return }": false,
-		"const = 3":        false,
+		"}; return 5; {":                                   false,
+		"}\nfunction f(){":                                 false,
+		"let q = ;":                                        false,
+		"return (1":                                        false,
+		"git status":                                       false,
+		"if (x { return }":                                 false,
+		"const = 3":                                        false,
 	} {
 		if got := IsTypeScript(source); got != want {
 			t.Errorf("IsTypeScript(%q) = %v, want %v", source, got, want)
