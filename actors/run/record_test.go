@@ -2,7 +2,9 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -306,5 +308,17 @@ func TestSpec_B4_LongIdsAreCut(t *testing.T) {
 		if len(id) != maxIDKept || !utf8.ValidString(id) {
 			t.Errorf("an id of %d bytes", len(id))
 		}
+	}
+}
+
+// A program whose session can't be opened runs unrecorded, and the log says so; the session that was known stays.
+func TestSpec_P6_UnrecordedProgramsAreTold(t *testing.T) {
+	var p pages
+	var log strings.Builder
+	r := &run{spec: Spec{Token: "r1", Cells: cell.Deps{Logger: slog.New(slog.NewTextHandler(&log, nil))}}}
+	r.remember(&prepared{session: &p})
+	r.remember(&prepared{sessionErr: errors.New("no disk")})
+	if r.session != &p || !strings.Contains(log.String(), "a program is not recorded") || !strings.Contains(log.String(), `run=r1 error="no disk"`) {
+		t.Errorf("session %v, log %s", r.session, log.String())
 	}
 }
