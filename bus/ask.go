@@ -98,6 +98,9 @@ func (c *Conn) askBytes(ctx context.Context, subject, reply string, req any) (na
 	return name, err
 }
 
+// inboxSecretLen characters of a request's token, 65 bits, are random.
+const inboxSecretLen = 13
+
 // inbox receives the answers to requests: one subscription, one token a request. A late
 // answer finds no token, so it is counted and can't reach a later request.
 type inbox struct {
@@ -128,7 +131,8 @@ func (i *inbox) open() (token string, answer <-chan *nats.Msg) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.last++
-	token = strconv.FormatUint(i.last, 36)
+	// Who was asked knows the token of that request. Nobody can tell the next one's from it, and answer in another's place.
+	token = strconv.FormatUint(i.last, 36) + "-" + randomID(inboxSecretLen)
 	if i.waiting == nil { // closed
 		close(ch)
 		return token, ch

@@ -25,6 +25,10 @@ func NewRunID(host string) string { return host + "-" + randomID(runSuffixLen) }
 // NewExecutorID gives a random id of an executor process: 16 lowercase base32 characters.
 func NewExecutorID() string { return randomID(executorIDLen) }
 
+// NewClientID gives a random id of a client that brings tools for a run: 26 lowercase base32 characters, 130 bits. Who
+// doesn't know it can't listen to its calls, but by a wildcard that permissions can forbid.
+func NewClientID() string { return randomID(runSuffixLen) }
+
 // NewApprovalID gives a random id of an approval that an executor waits for: the executor's id, a dash and 12
 // lowercase base32 characters. It is no secret: permissions say who may decide.
 func NewApprovalID(executor string) string { return executor + "-" + randomID(approvalSuffixLen) }

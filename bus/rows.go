@@ -42,6 +42,9 @@ var rows = []Row{
 	{Verb: verbWait, Address: onCell, New: of[schemas.Wait](), NewReply: of[schemas.Result]()},
 	{Verb: verbCancel, Address: onCell, New: of[schemas.Cancel](), NewReply: of[schemas.Ack]()},
 	{Verb: verbClose, Address: onRun, New: of[schemas.Close](), NewReply: of[schemas.Ack]()},
+	{Verb: verbBring, Address: onRun, New: of[schemas.Bring](), NewReply: of[schemas.Brought]()},
+	{Verb: verbClient, Address: onClient, New: of[schemas.Call](), NewReply: of[schemas.Answer]()},
+	{Verb: verbAlive, Address: onClient, New: of[schemas.Ping](), NewReply: of[schemas.Pong]()},
 	{Verb: verbDescribe, Address: onRun, New: of[schemas.Describe](), NewReply: of[schemas.Described]()},
 	{Verb: verbSearch, Address: onRun, New: of[schemas.Search](), NewReply: of[schemas.Found]()},
 	{Verb: verbStatus, New: of[schemas.StatusAsk](), NewReply: of[schemas.HostStatus]()},
@@ -79,6 +82,7 @@ var rows = []Row{
 var (
 	onHost     = []string{"host"}
 	onRun      = []string{"host", "run"}
+	onClient   = []string{"host", "run", "client"}
 	onCell     = []string{"host", "cell"}
 	onCall     = []string{"host", "cell", "call"}
 	onExecutor = []string{"executor"}

@@ -17,6 +17,9 @@ const (
 	verbWait     = "wait"
 	verbCancel   = "cancel"
 	verbClose    = "close"
+	verbBring    = "bring"
+	verbClient   = "client"
+	verbAlive    = "alive"
 	verbDescribe = "describe"
 	verbSearch   = "search"
 	verbStatus   = "status"
@@ -51,6 +54,16 @@ func CancelSubject(host, cell string) string { return join2(verbCancel, host, ce
 // CloseSubject ends a run: Close → Ack.
 func CloseSubject(host, run string) string { return join2(verbClose, host, run) }
 
+// BringSubject brings a caller's tools for a run: Bring → Brought.
+func BringSubject(host, run string) string { return join2(verbBring, host, run) }
+
+// ClientSubject carries the calls of the tools that a client brought for a run: Call → Answer. The host derives it, so that
+// no message can have it call anywhere else.
+func ClientSubject(host, run, client string) string { return join3(verbClient, host, run, client) }
+
+// AliveSubject asks such a client whether it is there: Ping → Pong.
+func AliveSubject(host, run, client string) string { return join3(verbAlive, host, run, client) }
+
 // DescribeSubject asks for a run's surface and catalog: Describe → Described.
 func DescribeSubject(host, run string) string { return join2(verbDescribe, host, run) }
 
@@ -83,7 +96,7 @@ func ExecutorSubject(executor string) string { return join1(verbExecutor, execut
 
 // ReplySubject is where the answers of one call go: Answer.
 func ReplySubject(host, cell, call string) string {
-	return Prefix + verbReply + "." + clean(host) + "." + clean(cell) + "." + clean(call)
+	return join3(verbReply, host, cell, call)
 }
 
 // HookSubject asks one hook in a phase: HookEvent → Verdict, queue group [HookQueue].
@@ -134,6 +147,9 @@ func Facts(nounKind ...string) string {
 
 func join1(verb, a string) string    { return Prefix + verb + "." + clean(a) }
 func join2(verb, a, b string) string { return Prefix + verb + "." + clean(a) + "." + clean(b) }
+func join3(verb, a, b, c string) string {
+	return Prefix + verb + "." + clean(a) + "." + clean(b) + "." + clean(c)
+}
 func join4(verb, a, b, c, d string) string {
 	return Prefix + verb + "." + clean(a) + "." + clean(b) + "." + clean(c) + "." + clean(d)
 }

@@ -25,6 +25,12 @@ func build(r *bus.Row, a []string) (string, bool) {
 		return bus.CancelSubject(a[0], a[1]), true
 	case "close":
 		return bus.CloseSubject(a[0], a[1]), true
+	case "bring":
+		return bus.BringSubject(a[0], a[1]), true
+	case "client":
+		return bus.ClientSubject(a[0], a[1], a[2]), true
+	case "alive":
+		return bus.AliveSubject(a[0], a[1], a[2]), true
 	case "describe":
 		return bus.DescribeSubject(a[0], a[1]), true
 	case "search":

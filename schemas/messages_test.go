@@ -55,6 +55,8 @@ var messages = []any{
 	schemas.Verdict{Block: true, Ask: true, Reason: "no", Input: schemas.JSON(`{"path":"b"}`), Err: anError},
 	schemas.Answer{ID: "1", Executor: "e1", State: schemas.AnswerFailed, Value: schemas.JSON(`{"n":12345678901234567890}`), Untrusted: true,
 		Err: &schemas.CallError{Code: schemas.CallToolError, Name: "TypeError", Message: "no", Location: "tool", Effect: schemas.Failed}},
+	schemas.Bring{Identity: anIdentity, Client: "c1", Tools: []schemas.Tool{aTool}},
+	schemas.Brought{Surface: aSurface, Problems: []string{"bad tool"}, Err: anError},
 	schemas.Call{ID: "1", Address: anAddress, Source: schemas.SourceMCP, Owner: "fs", Tool: "read", Args: schemas.JSON(`{"path":"a"}`), Identity: anIdentity,
 		ParentID: "toolu_1", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", IdempotencyKey: "k", BudgetMs: 9000},
 	schemas.CallEnded{At: 1767225600000000000, Address: anAddress, Call: "1", Outcome: schemas.Done, Code: schemas.CallToolError, DurationUs: 1500},

@@ -69,16 +69,8 @@ type Executor struct {
 // are taken; tools of MCP servers follow as the servers come up (see [Executor.Ready]). After
 // an error the providers are still the caller's to close.
 func Start(ctx context.Context, conn *bus.Conn, o Options) (_ *Executor, err error) {
-	e := &Executor{id: o.ID, conn: conn, log: o.Logger, pipeline: o.Pipeline, progress: o.Progress, feed: o.Feed}
-	if e.id == "" {
-		e.id = bus.NewExecutorID()
-	}
-	if e.log == nil {
-		e.log = slog.Default()
-	}
-	e.desk = newDesk(orDefault(o.Concurrency, DefaultConcurrency), orDefault(o.Queue, DefaultQueue), e.run)
-	e.pipeline.Dispatching = e.dispatching(o.Pipeline.Dispatching)
-	if err := e.pipeline.addHooks(o.Hooks, e.log); err != nil {
+	e, err := newExecutor(conn, o)
+	if err != nil {
 		return nil, err
 	}
 	if err := e.adopt(o.Providers); err != nil {
@@ -87,15 +79,7 @@ func Start(ctx context.Context, conn *bus.Conn, o Options) (_ *Executor, err err
 	if e.registry, err = bus.OpenRegistry(ctx, conn); err != nil {
 		return nil, fmt.Errorf("tool: start executor: %w", err)
 	}
-	if e.feed == nil {
-		e.feed, e.ownFeed = bus.NewFeed(conn), true
-	}
-	if e.pipeline.Approval == nil {
-		e.gate = approval.New(conn, approval.Options{
-			Executor: e.id, Timeout: cmp.Or(o.Pipeline.ApprovalTimeout, DefaultApprovalTimeout), Tell: e.tell, Logger: e.log,
-		})
-		e.pipeline.Approval = e.gate
-	}
+	e.equip(o)
 	watching, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	defer func() {
@@ -126,6 +110,36 @@ func Start(ctx context.Context, conn *bus.Conn, o Options) (_ *Executor, err err
 		e.watch.Go(func() { w.follow(watching) })
 	}
 	return e, nil
+}
+
+// newExecutor makes an executor that has no tools and holds nothing yet.
+func newExecutor(conn *bus.Conn, o Options) (*Executor, error) {
+	e := &Executor{id: o.ID, conn: conn, log: o.Logger, pipeline: o.Pipeline, progress: o.Progress, feed: o.Feed}
+	if e.id == "" {
+		e.id = bus.NewExecutorID()
+	}
+	if e.log == nil {
+		e.log = slog.Default()
+	}
+	e.desk = newDesk(orDefault(o.Concurrency, DefaultConcurrency), orDefault(o.Queue, DefaultQueue), e.run)
+	e.pipeline.Dispatching = e.dispatching(o.Pipeline.Dispatching)
+	if err := e.pipeline.addHooks(o.Hooks, e.log); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// equip gives the executor what must be closed: a feed and a gate for approvals, unless it was given its own.
+func (e *Executor) equip(o Options) {
+	if e.feed == nil {
+		e.feed, e.ownFeed = bus.NewFeed(e.conn), true
+	}
+	if e.pipeline.Approval == nil {
+		e.gate = approval.New(e.conn, approval.Options{
+			Executor: e.id, Timeout: cmp.Or(o.Pipeline.ApprovalTimeout, DefaultApprovalTimeout), Tell: e.tell, Logger: e.log,
+		})
+		e.pipeline.Approval = e.gate
+	}
 }
 
 // adopt makes an owner of each provider.
