@@ -20,10 +20,21 @@ type Config struct {
 	Slots *float64 `json:"slots"`
 	// Workspace is what the core tools work on.
 	Workspace WorkspaceConfig `json:"workspace"`
+	// Services are the NATS micro services of others whose endpoints are tools, by name (U3).
+	Services []string `json:"services"`
 	// Hooks are asked about calls, in this order (P1).
 	Hooks     []HookConfig    `json:"hooks"`
 	Approvals ApprovalsConfig `json:"approvals"`
 	History   HistoryConfig   `json:"history"`
+	Skills    SkillsConfig    `json:"skills"`
+}
+
+// SkillsConfig says which skills programs can read (G11).
+type SkillsConfig struct {
+	// Folders hold a folder for each skill, with a file SKILL.md in it. Without any, programs have no skills.
+	Folders []string `json:"folders"`
+	// Search lets programs search skills by words.
+	Search bool `json:"search"`
 }
 
 // HookConfig names one hook: a process, or a function of the program that embeds codecell, which is asked about calls.

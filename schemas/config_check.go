@@ -77,22 +77,31 @@ func (p *problems) retired(root map[string]any) {
 	take(root, "", "inputs", `codecell asks for no inputs: put secrets in environment variables and write ${VAR}`)
 	agents, _ := root["agents"].(map[string]any)
 	take(agents, "agents", "list", `this key is retired: write "entries": {"<id>": {…}}`)
-	p.retiredTools("tools", root["tools"], take)
+	older := root["contract"] == Contract202607
+	p.retiredTools("tools", root["tools"], older, take)
 	entries, _ := agents["entries"].(map[string]any)
 	for _, id := range slices.Sorted(maps.Keys(entries)) {
 		entry, _ := entries[id].(map[string]any)
 		path := join("agents.entries", id)
 		take(entry, path, "codeMode", `this key moved: write "tools": {"codeMode": …}`)
-		p.retiredTools(join(path, "tools"), entry["tools"], take)
+		p.retiredTools(join(path, "tools"), entry["tools"], older, take)
 	}
 }
 
-func (p *problems) retiredTools(path string, tools any, take func(in map[string]any, path, key, advice string)) {
+// retiredTools looks at the tools of everyone or of an agent. older: the contract is [Contract202607], which knows languages.
+func (p *problems) retiredTools(path string, tools any, older bool, take func(in map[string]any, path, key, advice string)) {
 	in, _ := tools.(map[string]any)
 	mode, _ := in["codeMode"].(map[string]any)
 	path = join(path, "codeMode")
 	const onlyJavaScript = "this key is retired: programs are plain JavaScript; remove it"
-	for _, key := range []string{"language", "languages", "typecheck", "typescript"} {
+	if !older {
+		take(mode, path, "languages", onlyJavaScript+`, or set contract: "`+Contract202607+`"`)
+	}
+	for _, key := range []string{"language", "typecheck", "typescript"} {
+		if older {
+			take(mode, path, key, `this key is retired: list the languages of programs as "languages"`)
+			continue
+		}
 		take(mode, path, key, onlyJavaScript)
 	}
 	take(mode, path, "runtime", "this key is retired: there is one engine, built in; remove it")
@@ -118,6 +127,19 @@ func (p *problems) models(root map[string]any) {
 	entries, _ := agents["entries"].(map[string]any)
 	for _, id := range slices.Sorted(maps.Keys(entries)) {
 		check(join("agents.entries", id), entries[id])
+	}
+}
+
+// ownServices are names that stand for tools of codecell itself.
+var ownServices = []string{"core", "codecell-executor"}
+
+// services refuses names under which others' tools would be taken for our own.
+func (p *problems) services(root map[string]any) {
+	names, _ := root["services"].([]any)
+	for i, v := range names {
+		if name, _ := v.(string); slices.Contains(ownServices, name) {
+			p.add(fmt.Sprintf("services[%d]", i), fmt.Sprintf("%q is codecell's own name: name the service of somebody else, or give it another name", name))
+		}
 	}
 }
 

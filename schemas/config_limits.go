@@ -104,3 +104,17 @@ func (c *Config) ParkingFor(agent string) string {
 	}
 	return ParkSnapshot
 }
+
+// LanguagesFor gives the languages that an agent's programs may be written in: JavaScript, and TypeScript under
+// [Contract202607] unless configured otherwise (J1).
+func (c *Config) LanguagesFor(agent string) []string {
+	if c.Contract != Contract202607 {
+		return []string{LanguageJavaScript}
+	}
+	for _, m := range []*CodeModeConfig{c.Agent(agent).Tools.CodeMode, c.Tools.CodeMode} {
+		if m != nil && len(m.Languages) > 0 {
+			return m.Languages
+		}
+	}
+	return []string{LanguageJavaScript, LanguageTypeScript}
+}

@@ -46,6 +46,8 @@ type CodeModeConfig struct {
 	SnapshotTTLSeconds  *float64 `json:"snapshotTtlSeconds"`
 	SearchDefaultLimit  *float64 `json:"searchDefaultLimit"`
 	MaxSearchLimit      *float64 `json:"maxSearchLimit"`
+	// Languages are those of programs under [Contract202607]; take the effective ones from [Config.LanguagesFor].
+	Languages []string `json:"languages"`
 }
 
 // UnmarshalJSON reads the short forms and the object.

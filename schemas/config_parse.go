@@ -87,6 +87,7 @@ func parseConfig(b []byte, name string) (*Config, []Error) {
 	p.retired(root)
 	p.servers(root)
 	p.models(root)
+	p.services(root)
 	p.validate(root)
 	if len(p.list) > 0 {
 		return nil, p.sorted()
@@ -169,6 +170,9 @@ func (p *problems) expand(c *Config) {
 func (c *Config) rebase(dir string) {
 	for _, path := range []*string{&c.Workspace.Root, &c.Bus.StoreDir, &c.Bus.Credentials} {
 		*path = absolute(*path, dir)
+	}
+	for i, folder := range c.Skills.Folders {
+		c.Skills.Folders[i] = absolute(folder, dir)
 	}
 	for name, s := range c.MCPServers {
 		s.Cwd = absolute(s.Cwd, dir)

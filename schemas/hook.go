@@ -11,7 +11,9 @@ const (
 // What an event of a cell itself, rather than of one of its calls, says of its tool (X8).
 const (
 	ToolKindExec        = "code_mode_exec"
-	ToolInputJavaScript = "javascript"
+	ToolInputJavaScript = LanguageJavaScript
+	// ToolInputTypeScript is said of programs of [Contract202607] only (J1).
+	ToolInputTypeScript = LanguageTypeScript
 )
 
 // HookEvent asks one hook about one call: codecell.v1.hook.<phase>.<hook>

@@ -29,6 +29,8 @@ type ExecInput struct {
 	Code         string
 	RestartSafe  bool
 	AwaitResults bool
+	// Language is that of a program of [Contract202607], and empty under the current contract, which has one.
+	Language string
 }
 
 // WaitInput is what wait was asked for. RunID has only letters, digits, "_" and "-".
@@ -121,6 +123,9 @@ func idRune(r rune) bool {
 // JSON gives the input in the form that [ParseExecInput] reads. Hooks see the program under both
 // of its names (X1).
 func (in ExecInput) JSON() JSON {
+	if in.Language != "" {
+		return in.json202607()
+	}
 	return marshal(struct {
 		Title        string `json:"title"`
 		Code         string `json:"code"`
@@ -163,6 +168,9 @@ func (in ExecInput) Rewritten(after JSON) (ExecInput, *Error) {
 		f["code"] = f["command"]
 	case hasCode && hasCommand && command == in.Code:
 		f["command"] = f["code"]
+	}
+	if in.Language != "" {
+		return ParseExecInput202607(f.json())
 	}
 	return ParseExecInput(f.json())
 }

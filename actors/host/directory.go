@@ -132,7 +132,7 @@ func (d *directory) make(id schemas.Identity, offers []schemas.Registration) (*r
 	return &run.Admission{
 		Catalog: cat, Image: image, Limits: limits, Problems: problems,
 		Live:    d.config.ParkingFor(id.Agent) == schemas.ParkLive,
-		Surface: surface(cat, limits, direct), Direct: direct,
+		Surface: surface(cat, limits, direct), Direct: direct, Languages: d.config.LanguagesFor(id.Agent),
 	}, nil
 }
 

@@ -54,8 +54,8 @@ func (r *root) openRun(ctx actor.Context, m *openRun) {
 	token := newRunToken()
 	pid, err := ctx.SpawnNamed(run.New(run.Spec{
 		Host: r.host.id, Token: token, Identity: id, Ephemeral: m.ask.Ephemeral, Bind: m.ask.Bind, DryRun: m.ask.DryRun,
-		Admission: m.admission,
-		Env:       &env{r.host}, Redact: r.host.redactor, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
+		Admission: m.admission, Contract: r.host.options.Config.Contract,
+		Env: &env{r.host}, Redact: r.host.redactor, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
 	}), token)
 	if err != nil {
 		m.reply("", &schemas.Error{Code: schemas.InternalError, Message: "the run could not be opened: " + err.Error()})

@@ -36,6 +36,8 @@ type Spec struct {
 	Admission *Admission
 	// Env is what the run needs of its host.
 	Env Env
+	// Contract is what programs are promised; empty means the current one.
+	Contract string
 	// Redact masks credentials in what the session keeps of programs (P8); nil keeps them as they are (P7).
 	Redact *Redactor
 	// Hooks are asked about the run's programs.
@@ -76,6 +78,8 @@ type Admission struct {
 	// Direct are the direct-only tools of the surface.
 	Direct []DirectTool
 	Limits schemas.Limits
+	// Languages are those that programs may be written in (J1).
+	Languages []string
 	// Live parks cells with their guests instead of snapshots (S10).
 	Live bool
 	// Problems are tools and servers that could not be admitted.

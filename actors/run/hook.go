@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,7 +33,7 @@ func (p *prepared) askBefore(ctx context.Context, spec *Spec) {
 	}
 	asking, cancel := context.WithDeadline(ctx, start.Add(budget))
 	defer cancel()
-	event := programEvent(spec, schemas.Address{Host: spec.Host, Run: spec.Token}, p.exec.Msg.CallID, p.exec.Msg.TraceParent)
+	event := programEvent(spec, schemas.Address{Host: spec.Host, Run: spec.Token}, p.exec.Msg.CallID, p.exec.Msg.TraceParent, p.input.Language)
 	input, err := spec.Hooks.Before(asking, &event, p.input)
 	if err != nil {
 		if asking.Err() != nil && ctx.Err() == nil {
@@ -42,23 +43,25 @@ func (p *prepared) askBefore(ctx context.Context, spec *Spec) {
 		p.err = err
 		return
 	}
-	if input.Code != p.input.Code {
-		p.err = CheckSource(input.Code)
+	if input.Code != p.input.Code || input.Language != p.input.Language {
+		if p.err = input.CheckLanguage(p.admission.Languages); p.err == nil {
+			p.err = checkProgram(input)
+		}
 	}
 	p.input = input
 }
 
 // programEvent is what hooks are told of a program: no tool's event has its kinds (X8).
-func programEvent(spec *Spec, address schemas.Address, callID, trace string) schemas.HookEvent {
+func programEvent(spec *Spec, address schemas.Address, callID, trace, language string) schemas.HookEvent {
 	return schemas.HookEvent{
-		Tool: "exec", ToolKind: schemas.ToolKindExec, ToolInputKind: schemas.ToolInputJavaScript,
+		Tool: "exec", ToolKind: schemas.ToolKindExec, ToolInputKind: cmp.Or(language, schemas.ToolInputJavaScript),
 		Call: callID, Address: address, Identity: spec.Identity, TraceParent: trace,
 	}
 }
 
 // waitEvent is what they are told of a wait. It has no program of its own.
 func waitEvent(spec *Spec, m *schemas.Wait, parent string) schemas.HookEvent {
-	event := programEvent(spec, schemas.Address{Host: spec.Host, Run: spec.Token, Cell: m.RunID}, m.CallID, "")
+	event := programEvent(spec, schemas.Address{Host: spec.Host, Run: spec.Token, Cell: m.RunID}, m.CallID, "", "")
 	event.Tool, event.ToolInputKind, event.ParentID = "wait", "", parent
 	event.Input = schemas.JSON(fmt.Sprintf(`{"runId":%q}`, m.RunID)) // of letters, digits, "_" and "-", or no cell has it
 	return event
@@ -68,7 +71,7 @@ func waitEvent(spec *Spec, m *schemas.Wait, parent string) schemas.HookEvent {
 type preparation struct {
 	// unwanted: nobody waits for it any more.
 	unwanted bool
-	// stop ends the questions about it; nil if no hook is asked.
+	// stop ends what takes long about it: questions to hooks, or a transformation. It is nil if there can't be any.
 	stop context.CancelFunc
 }
 
@@ -76,7 +79,7 @@ type preparation struct {
 func (r *run) prepare(m *Exec) context.Context {
 	var p preparation
 	asking := context.Background()
-	if r.spec.Hooks.Before != nil {
+	if r.spec.Hooks.Before != nil || r.spec.Contract == schemas.Contract202607 {
 		asking, p.stop = context.WithCancel(asking)
 	}
 	r.preparing[m] = p
@@ -149,7 +152,7 @@ func (r *run) reviewExec(ctx actor.Context, m *prepared, p *port) cell.Reply {
 	if r.spec.Hooks.After == nil {
 		return m.exec.Reply
 	}
-	event := programEvent(&r.spec, p.address, m.exec.Msg.CallID, m.exec.Msg.TraceParent)
+	event := programEvent(&r.spec, p.address, m.exec.Msg.CallID, m.exec.Msg.TraceParent, m.input.Language)
 	event.Input = m.input.JSON()
 	p.calls = new(callLog)
 	return r.review(ctx, event, m.exec.Start, p.calls, m.exec.Reply)

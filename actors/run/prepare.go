@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/codecell/codecell/actors/cell"
@@ -10,8 +11,10 @@ import (
 
 // prepared is a program that has been read, or refused.
 type prepared struct {
-	exec      *Exec
-	input     schemas.ExecInput
+	exec  *Exec
+	input schemas.ExecInput
+	// source is what the guest gets.
+	source    string
 	admission *Admission
 	err       *schemas.Error
 	// session is that of a bound run, unless sessionErr says why there is none.
@@ -28,10 +31,14 @@ func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 	if p.session, p.sessionErr = openSession(spec); p.session != nil {
 		defer func() { p.record = newRecord(spec, p) }()
 	}
-	if p.input, p.err = schemas.ParseExecInput(m.Msg.Input); p.err != nil {
+	parse := schemas.ParseExecInput
+	if spec.Contract == schemas.Contract202607 {
+		parse = schemas.ParseExecInput202607
+	}
+	if p.input, p.err = parse(m.Msg.Input); p.err != nil {
 		return p
 	}
-	if p.err = CheckSource(p.input.Code); p.err != nil {
+	if p.err = checkProgram(p.input); p.err != nil {
 		return p
 	}
 	admission, err := spec.Env.Admit(spec.Identity)
@@ -40,10 +47,25 @@ func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 		return p
 	}
 	p.admission = admission
-	if spec.Hooks.Before != nil {
-		p.askBefore(ctx, spec)
+	if p.err = p.input.CheckLanguage(admission.Languages); p.err != nil {
+		return p
 	}
+	if spec.Hooks.Before != nil {
+		if p.askBefore(ctx, spec); p.err != nil {
+			return p
+		}
+	}
+	p.source = p.input.Code
+	p.transform(ctx)
 	return p
+}
+
+// checkProgram refuses what no guest may see. In TypeScript, modules are looked for once its types are gone.
+func checkProgram(in schemas.ExecInput) *schemas.Error {
+	if in.Language == schemas.LanguageTypeScript {
+		return checkShell(in.Code)
+	}
+	return CheckSource(in.Code)
 }
 
 // openSession gives the session of a run that is bound. It may block.
@@ -54,8 +76,12 @@ func openSession(spec *Spec) (Session, error) {
 	return spec.Env.Session(spec.Identity.SessionKey)
 }
 
-// explainSyntax adds to a syntax error what a model most often got wrong: it wrote TypeScript (X2).
-func explainSyntax(source string, reply cell.Reply) cell.Reply {
+// explainSyntax adds to a syntax error what a model most often got wrong: it wrote TypeScript (X2). Where that may be
+// written, the transformer is left alone: it's for programs that say what they are (J1).
+func explainSyntax(in schemas.ExecInput, languages []string, reply cell.Reply) cell.Reply {
+	if in.Language == schemas.LanguageTypeScript {
+		return reply
+	}
 	return func(result *schemas.Result) {
 		// Only the compiler fails with this pair: a program that throws a SyntaxError is an
 		// internal_error.
@@ -63,9 +89,15 @@ func explainSyntax(source string, reply cell.Reply) cell.Reply {
 			reply(result)
 			return
 		}
-		// Off the cell's goroutine: telling takes a parse.
+		if slices.Contains(languages, schemas.LanguageTypeScript) {
+			explained := *result
+			explained.Error += "\nIf the program is TypeScript, give language: \"typescript\"."
+			reply(&explained)
+			return
+		}
+		// Off the cell's goroutine: telling takes a process.
 		go func() {
-			if IsTypeScript(source) {
+			if IsTypeScript(in.Code) {
 				explained := *result
 				explained.Error += "\nThe program is TypeScript. Write plain JavaScript: no type annotations, interfaces, enums or casts."
 				result = &explained

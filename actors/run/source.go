@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/evanw/esbuild/pkg/api"
 	"github.com/tdewolff/parse/v2"
 	"github.com/tdewolff/parse/v2/js"
 
@@ -31,6 +30,11 @@ func CheckSource(source string) *schemas.Error {
 	if err := checkShell(source); err != nil {
 		return err
 	}
+	return checkModules(source)
+}
+
+// checkModules is CheckSource for what is known to be no shell text.
+func checkModules(source string) *schemas.Error {
 	if !mentionsModules(source) {
 		return nil
 	}
@@ -187,22 +191,4 @@ func unescape(name []byte) string {
 		out, name = utf8.AppendRune(out, rune(r)), after
 	}
 	return string(out)
-}
-
-// IsTypeScript tells, of a program that is not JavaScript, whether it is TypeScript, so that
-// the refusal can name the cause (X2). It is asked only after a syntax error. What the parser takes for JavaScript, as it
-// does one that closes the function around it, has another fault than its types.
-func IsTypeScript(source string) bool {
-	return reads(source, api.LoaderTS) && !reads(source, api.LoaderJS)
-}
-
-// reads tells whether a program can be parsed.
-func reads(source string, as api.Loader) bool {
-	// The wrapper makes await and return legal, as they are in a cell.
-	result := api.Transform("async function program(){\n"+source+"\n}", api.TransformOptions{
-		Loader:   as,
-		LogLevel: api.LogLevelSilent,
-		Target:   api.ESNext,
-	})
-	return len(result.Errors) == 0
 }

@@ -1,0 +1,164 @@
+package run
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+const (
+	// transformerEnv makes a process of this program a transformer: it reads one program, answers, and ends.
+	transformerEnv = "CODECELL_TYPESCRIPT"
+	// transformerMark stands before the answer.
+	transformerMark = "\ncodecell-typescript 1\n"
+	// transformerStack bounds the stack of a transformer, in bytes.
+	transformerStack = 128 << 20
+)
+
+// A transformer is the same program again, so that whoever embeds codecell needs no second one. It must not come to main.
+func init() {
+	if os.Getenv(transformerEnv) == "" {
+		return
+	}
+	debug.SetMaxStack(transformerStack)
+	time.AfterFunc(2*maxTransform, func() { os.Exit(1) }) // whoever would have ended it is gone
+	source, err := io.ReadAll(io.LimitReader(os.Stdin, schemas.MaxCodeBytes+1))
+	if err != nil {
+		os.Exit(1)
+	}
+	answer, err := json.Marshal(runTransformer(string(source)))
+	if err != nil {
+		os.Exit(1)
+	}
+	if _, err := os.Stdout.WriteString(transformerMark + string(answer)); err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+const (
+	// The wrapper makes await and return legal, as they are in a cell. It has a line of its own.
+	typeScriptHead = "async function program(){"
+	typeScriptTail = "\n}"
+)
+
+// runTransformer transforms one program in this process.
+func runTransformer(source string) *transformed {
+	result := api.Transform(typeScriptHead+"\n"+source+typeScriptTail, api.TransformOptions{
+		Loader: api.LoaderTS, Target: api.ESNext, LogLevel: api.LogLevelSilent,
+		// Without white space, tokens can be laid where they were. Comments are none.
+		MinifyWhitespace: true, LegalComments: api.LegalCommentsNone,
+		Charset: api.CharsetUTF8, Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude,
+	})
+	if len(result.Errors) > 0 {
+		return diagnose(source, &result.Errors[0])
+	}
+	code := string(result.Code)
+	if laid, ok := relay(code, result.Map); ok && sameProgram(laid, code) {
+		code = laid
+	}
+	body, ok := unwrap(code)
+	if !ok {
+		return &transformed{Message: `Unexpected "}"`, Line: 1, Column: 1}
+	}
+	_, plain := printJavaScript(typeScriptHead + "\n" + source + typeScriptTail)
+	return &transformed{Code: body, Plain: plain}
+}
+
+// unwrap takes the body out of the wrapper. The line of the head stays out with it.
+func unwrap(code string) (body string, ok bool) {
+	body, ok = strings.CutPrefix(code, typeScriptHead)
+	if !ok {
+		return "", false
+	}
+	body = strings.TrimPrefix(body, "\n")
+	return strings.CutSuffix(strings.TrimRight(body, " \n"), "}")
+}
+
+// sameProgram proves that moving tokens has changed nothing but their places: printed anew, both are one text.
+func sameProgram(a, b string) bool {
+	first, ok := printJavaScript(a)
+	second, also := printJavaScript(b)
+	return ok && also && first == second
+}
+
+// printJavaScript gives a program in the one form that its meaning has, if it is JavaScript.
+func printJavaScript(code string) (printed string, ok bool) {
+	result := api.Transform(code, api.TransformOptions{
+		Loader: api.LoaderJS, Target: api.ESNext, LogLevel: api.LogLevelSilent, MinifyWhitespace: true, LegalComments: api.LegalCommentsNone,
+	})
+	return string(result.Code), len(result.Errors) == 0
+}
+
+// diagnose gives the place of an error in the submitted source.
+func diagnose(source string, m *api.Message) *transformed {
+	t := &transformed{Message: m.Text, Line: 1, Column: 1}
+	if m.Location == nil {
+		return t
+	}
+	t.Line = m.Location.Line - 1 // that of the head
+	if last := strings.Count(source, "\n") + 1; t.Line > last {
+		t.Message = "unexpected end of the program (" + m.Text + ")"
+		t.Line, t.Column = last, 1+utf16Length(source[strings.LastIndexByte(source, '\n')+1:])
+		return t
+	}
+	at := offsetOf(source, t.Line, m.Location.Column)
+	before := source[:at]
+	t.Column = 1 + utf16Length(before[strings.LastIndexByte(before, '\n')+1:])
+	before = strings.TrimRight(before, " \t\r\n")
+	// A function body can have neither statement, and nothing else is refused at these places.
+	switch {
+	case strings.HasPrefix(source[at:], "export"):
+		t.Module = "an export statement"
+	case endsWithWord(before, "import"):
+		t.Module = "an import statement"
+		at = len(before) - len("import")
+		t.Line, t.Column = 1+strings.Count(before, "\n"), 1+utf16Length(source[strings.LastIndexByte(source[:at], '\n')+1:at])
+	}
+	return t
+}
+
+// offsetOf is where a line's column, in bytes from 0, lies in the source.
+func offsetOf(source string, line, column int) int {
+	at := 0
+	for ; line > 1; line-- {
+		next := strings.IndexByte(source[at:], '\n')
+		if next < 0 {
+			return len(source)
+		}
+		at += next + 1
+	}
+	return min(at+column, len(source))
+}
+
+func endsWithWord(text, word string) bool {
+	rest, ok := strings.CutSuffix(text, word)
+	if !ok {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(rest)
+	return rest == "" || !strings.ContainsRune("_$.", last) && last < utf8.RuneSelf && !isWordByte(byte(last))
+}
+
+func isWordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// utf16Length is the length of a text in the units that columns count.
+func utf16Length(text string) (n int) {
+	for _, r := range text {
+		n++
+		if r > 0xffff {
+			n++
+		}
+	}
+	return n
+}
