@@ -56,8 +56,11 @@ var rooms = map[string]room{
 		from:  []string{"schemas", "bus"},
 		tests: []string{"bus/bustest", "github.com/nats-io/nats.go"},
 	},
-	"actors/session": {from: []string{"schemas", "bus"}, tests: []string{"bus/bustest"}},
-	"actors/slot":    {libraries: []string{"github.com/asynkron/protoactor-go"}},
+	"actors/session": {
+		from:  []string{"schemas", "bus"},
+		tests: []string{"bus/bustest", "github.com/nats-io/nats.go"},
+	},
+	"actors/slot": {libraries: []string{"github.com/asynkron/protoactor-go"}},
 	"actors/cell": {
 		from:      []string{"schemas", "wasm", "actors/slot"},
 		libraries: []string{"github.com/asynkron/protoactor-go"},

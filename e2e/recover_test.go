@@ -20,9 +20,9 @@ type recovery struct {
 	Left []struct{ Title, Why string }
 }
 
-// TestReal_R2_Case41_RecoverAfterKill kills a host while programs run and others are parked, and starts it again: what was
+// TestReal_R2_R3_Case41_RecoverAfterKill kills a host while programs run and others are parked, and starts it again: what was
 // stored is there, restart-safe programs are run again from their beginning, and no other is.
-func TestReal_R2_Case41_RecoverAfterKill(t *testing.T) {
+func TestReal_R2_R3_Case41_RecoverAfterKill(t *testing.T) {
 	t.Parallel()
 	calls := newFixture(t)
 	root := t.TempDir()
@@ -69,6 +69,11 @@ func TestReal_R2_Case41_RecoverAfterKill(t *testing.T) {
 	running.stop(syscall.SIGTERM)
 	writeFile(t, gate, "open")
 	host = startHost(t, settings)
+	// The parked program itself was in memory only.
+	gone := do(t, codecell(t, on("wait", "--json", parked.RunID)...), "")
+	if lost := decode[cellResult](t, gone.stdout); lost.Status != "failed" || lost.Code != "runtime_unavailable" {
+		t.Errorf("a wait for a cell of the killed host: %+v", lost)
+	}
 	got := do(t, codecell(t, "session", "recover", "desk", "--json", "--bus", host.url), "")
 	if got.code != 1 { // one is left
 		t.Errorf("exit code %d: %s", got.code, got.stderr)
