@@ -184,6 +184,7 @@ func (w *patternWriter) write(re *syntax.Regexp) {
 		w.repeat(re.Sub[0], re.Min, re.Max)
 	case syntax.OpNoMatch:
 		w.impossible = true
+	default: // an anchor, or nothing: no text
 	}
 }
 
