@@ -50,6 +50,7 @@ var rows = []Row{
 	{Verb: verbStatus, New: of[schemas.StatusAsk](), NewReply: of[schemas.HostStatus]()},
 	{Verb: verbStatus, Address: onHost, New: of[schemas.StatusAsk](), NewReply: of[schemas.HostStatus]()},
 	{Verb: verbTool, Address: []string{"owner", "name"}, Queue: "tool-<owner>", New: of[schemas.Call](), NewReply: of[schemas.Answer]()},
+	{Verb: verbScope, Address: []string{"owner", "namespace"}, Queue: "tool-<owner>", New: of[schemas.ScopeAsk](), NewReply: of[schemas.Scope]()},
 	{Verb: verbStop, Address: []string{"owner", "host", "cell", "call"}, New: of[schemas.Stop]()},
 	{Verb: verbExecutor, Address: onExecutor, New: of[schemas.Ping](), NewReply: of[schemas.Pong]()},
 	{Verb: verbReply, Address: onCall, New: of[schemas.Answer]()},

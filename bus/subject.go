@@ -24,6 +24,7 @@ const (
 	verbSearch   = "search"
 	verbStatus   = "status"
 	verbTool     = "tool"
+	verbScope    = "scope"
 	verbStop     = "stop"
 	verbExecutor = "executor"
 	verbReply    = "reply"
@@ -84,6 +85,11 @@ func ToolSubject(source schemas.Source, owner, tool string) string {
 // ToolQueue is the queue group of the executors of an owner.
 func ToolQueue(source schemas.Source, owner string) string {
 	return verbTool + "-" + OwnerToken(source, owner)
+}
+
+// ScopeSubject asks the owner of a namespace what it holds for a run: ScopeAsk → Scope, queue group [ToolQueue].
+func ScopeSubject(owner, namespace string) string {
+	return join2(verbScope, OwnerToken(schemas.SourceNative, owner), Token(namespace))
 }
 
 // StopSubject tells all executors of an owner (an [OwnerToken]) that a call isn't wanted any more: Stop.

@@ -89,7 +89,8 @@ var messages = []any{
 	schemas.Ping{Calls: []string{"c1.1"}},
 	schemas.Pong{Executor: "e1", Gone: []string{"c1.1"}},
 	schemas.Registration{Executor: "e1", Source: schemas.SourceMCP, Owner: "fs", Tools: []schemas.Tool{aTool}, Problems: []string{"bad tool"},
-		Server: schemas.ServerInfo{Title: "Files", Version: "2", Instructions: "Be kind.", Resources: true, Prompts: true}},
+		Namespaces: []schemas.Namespace{{ID: "n1", Global: "crm", Description: "Customers.", Prompt: "Ask crm first.", RequiredTools: []string{"read_file"}}},
+		Server:     schemas.ServerInfo{Title: "Files", Version: "2", Instructions: "Be kind.", Resources: true, Prompts: true}},
 	schemas.Result{Status: schemas.StatusCompleted, Value: schemas.JSON(`{"a":1.10}`), Warnings: []string{"w"}, RunID: "c1", Reason: schemas.ReasonPendingTools,
 		Pending: []schemas.PendingCall{{ID: "1", Kind: "call", Tool: "read", State: "sent"}}, Error: "Error: no", Code: schemas.InternalError,
 		Output:     []schemas.OutputItem{{Type: "text", Text: "hi"}, {Type: "json", Value: schemas.JSON(`[1]`)}},
@@ -98,6 +99,8 @@ var messages = []any{
 			Dropped: 2}},
 	schemas.RunClosed{At: 1767225600000000000, Host: "h1", Run: "r1", Reason: "closed"},
 	schemas.RunOpened{At: 1767225600000000000, Host: "h1", Run: "r1", Identity: anIdentity, Tools: 3},
+	schemas.Scope{JSON: schemas.JSON(`{"find":{"$tool":"read_file"}}`), Err: anError},
+	schemas.ScopeAsk{Namespace: "n1", Identity: anIdentity},
 	schemas.Search{Query: "read file", Limit: 8},
 	schemas.SlotFreed{At: 1767225600000000000, Host: "h1", Cell: "c1", Held: 0},
 	schemas.SlotTaken{At: 1767225600000000000, Host: "h1", Cell: "c1", Held: 1},
@@ -112,7 +115,7 @@ func nameOf(m any) string { return reflect.TypeOf(m).Name() }
 var parts = map[string]bool{
 	"Address": true, "CallError": true, "CallOutcome": true, "CatalogEntry": true, "CellStatus": true, "Error": true, "Identity": true, "OutputItem": true,
 	"PendingCall": true, "ServerInfo": true, "SlotCount": true, "SourceCounts": true, "Surface": true, "SurfaceTool": true, "Telemetry": true, "Tool": true,
-	"DryCall": true, "DryRun": true, "Grant": true,
+	"DryCall": true, "DryRun": true, "Grant": true, "Namespace": true,
 }
 
 // TestEveryMessageIsInTheTable reads the package's source: a struct with msgpack tags that is

@@ -68,6 +68,8 @@ type Registration struct {
 	Tools    []Tool `msgpack:"tools" json:"tools"`
 	// Server describes an MCP server (name, version, instructions): untrusted text.
 	Server ServerInfo `msgpack:"server,omitempty" json:"server,omitzero"`
+	// Namespaces are what the owner of native tools puts before programs besides its tools (K1).
+	Namespaces []Namespace `msgpack:"namespaces,omitempty" json:"namespaces,omitempty"`
 	// Problem says why there are no tools, or not all: a server that can't start, a bad tool.
 	Problems []string `msgpack:"problems,omitempty" json:"problems,omitempty"`
 }
