@@ -27,6 +27,9 @@ const (
 	// twice: it asks for the stores that are there already.
 	memoryStore = 1 << 30
 	fileStore   = 32 << 30
+	// syncEvery is how often what was written is forced to the disk: what a power cut can take. A killed process loses
+	// nothing.
+	syncEvery = 10 * time.Second
 )
 
 // ServerOptions say how an embedded server runs. The zero value is a private server in
@@ -75,6 +78,7 @@ func Start(ctx context.Context, o ServerOptions) (_ *Server, err error) {
 		ServerName: o.Name, DontListen: o.Listen == "", NoSigs: true, MaxPayload: int32(o.MaxPayload),
 		Authorization: o.Token,
 		JetStream:     true, StoreDir: o.StoreDir, JetStreamMaxMemory: memoryStore, JetStreamMaxStore: fileStore,
+		SyncInterval: syncEvery,
 	}
 	if o.MaxPayload <= 0 {
 		opts.MaxPayload = DefaultMaxPayload

@@ -121,8 +121,9 @@ func newShell(t *testing.T, document string) *shell {
 	}
 	var shorts []string
 	for _, id := range runID.FindAllString(readDocument(t, document), -1) {
-		_, secret, _ := strings.Cut(id, "-")
-		shorts = append(shorts, secret[:6], `[a-z2-7]{6}`)
+		if _, secret, ok := strings.Cut(id, "-"); ok {
+			shorts = append(shorts, secret[:6], `[a-z2-7]{6}`)
+		}
 	}
 	s.shorts = strings.NewReplacer(shorts...)
 	docsConfig(t, s.dir)
@@ -254,8 +255,8 @@ func (s *shell) end(t *testing.T) {
 	}
 }
 
-// idPattern is the form of runIds and of approvals.
-const idPattern = `[a-z2-7]{10}-[a-z2-7]{26}|[a-z2-7]{16}-[a-z2-7]{12}`
+// idPattern is the form of runIds, of approvals, and of a session's entries.
+const idPattern = `[a-z2-7]{10}-[a-z2-7]{26}|[a-z2-7]{16}-[a-z2-7]{12}|\b[a-z2-7]{16}\b`
 
 var (
 	port   = regexp.MustCompile(`127\.0\.0\.1:(\d{4})`)
@@ -340,11 +341,11 @@ func vary(example string) (pattern, id string) {
 	switch {
 	case example == "…":
 		return `.*`, ""
-	case runID.MatchString(example):
-		return `(` + idPattern + `)`, example
 	case strings.HasPrefix(example, "host "), strings.HasPrefix(example, "executor "):
 		noun, _, _ := strings.Cut(example, " ")
 		return noun + ` [a-z2-7]{10,16}`, ""
+	case runID.MatchString(example):
+		return `(` + idPattern + `)`, example
 	case strings.HasPrefix(example, `"counterScope"`):
 		return `"counterScope":"[^"]*"`, ""
 	case strings.HasSuffix(example, " KiB"):
