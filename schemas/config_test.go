@@ -244,6 +244,8 @@ func TestConfigProblems(t *testing.T) {
 		{"no command", `{mcpServers: {fs: {args: []}}}`, []string{"mcpServers.fs | expected command"}},
 		{"both", `{mcpServers: {fs: {command: "x", url: "http://h"}}}`, []string{"mcpServers.fs | not both"}},
 		{"misspelt", `{mcpServers: {fs: {command: "x", arg: []}}}`, []string{`mcpServers.fs.arg | did you mean "args"?`}},
+		{"our own service", `{services: ["weather", "core"]}`, []string{`services[1] | codecell's own name`}},
+		{"no service's name", `{services: ["a b"]}`, []string{"services[0] | expected"}},
 		{"sse", `{mcpServers: {fs: {type: "sse", url: "http://h/sse"}}}`, []string{"mcpServers.fs.type | retired"}},
 		{"scheme", `{mcpServers: {fs: {url: "ftp://h"}}}`, []string{"mcpServers.fs.url | http://"}},
 		{"type against shape", `{mcpServers: {a: {type: "http", command: "x"}, b: {type: "stdio", url: "http://h"}}}`, []string{"mcpServers.a.type | url", "mcpServers.b.type | command"}},

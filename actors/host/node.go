@@ -51,9 +51,6 @@ func Up(ctx context.Context, o NodeOptions) (_ *Node, err error) {
 	if o.Config == nil {
 		o.Config = &schemas.Config{}
 	}
-	if err := CheckConfig(o.Config); err != nil {
-		return nil, err
-	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -86,7 +83,7 @@ func Up(ctx context.Context, o NodeOptions) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	providers = append(providers, o.Providers...)
+	providers = slices.Concat(providers, Services(n.conn, o.Config, o.Logger), o.Providers)
 	if len(providers) > 0 {
 		n.executor, err = tool.Start(ctx, n.conn, tool.Options{
 			Providers: providers, Pipeline: Pipeline(o.Config), Logger: o.Logger,
@@ -127,7 +124,7 @@ func DialOptions(c schemas.BusConfig, name string, log *slog.Logger) bus.Options
 	}
 }
 
-// Ready waits until every configured MCP server has come up or failed, and until the host knows
+// Ready waits until every configured MCP server has come up or failed, services were looked for, and until the host knows
 // their tools.
 func (n *Node) Ready(ctx context.Context) error {
 	if n.executor == nil {
@@ -213,6 +210,14 @@ func Providers(c *schemas.Config, log *slog.Logger) (out []tool.Provider, err er
 		}
 	}
 	return out, nil
+}
+
+// Services makes the tools of a configuration that are micro services on the bus (U3).
+func Services(conn *bus.Conn, c *schemas.Config, log *slog.Logger) (out []tool.Provider) {
+	for _, name := range c.Services {
+		out = append(out, tool.Service(conn, name, log))
+	}
+	return out
 }
 
 func closeProviders(ctx context.Context, providers []tool.Provider) {

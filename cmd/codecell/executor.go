@@ -23,7 +23,7 @@ func (a *app) executorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "executor",
 		Short: "Run tools in a process of their own, on a shared bus",
-		Long: `Offers the configured tools (the core tools of the workspace and the MCP servers) on a bus. Start as many as you
+		Long: `Offers the configured tools (the core tools of the workspace, the MCP servers and the services) on a bus. Start as many as you
 like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM lets running calls end.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,8 +52,9 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 			if err != nil {
 				return err
 			}
+			providers = append(providers, host.Services(l.conn, config, log)...)
 			if len(providers) == 0 {
-				return errors.New("there are no tools to run: configure mcpServers or workspace.root")
+				return errors.New("there are no tools to run: configure mcpServers, services or workspace.root")
 			}
 			executor, err := tool.Start(ctx, l.conn, tool.Options{
 				Providers: providers, Pipeline: host.Pipeline(config), Hooks: tool.BusHooks(l.conn, config.Hooks), Logger: log,
@@ -85,7 +86,7 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "only", nil, "offer these only: `names` of mcpServers, or core")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "offer these only: `names` of mcpServers and services, or core")
 	cmd.Flags().DurationVar(&drain, "drain-timeout", drainTimeout, "how long running calls may take to end")
 	return cmd
 }
@@ -96,8 +97,8 @@ func restrict(config *schemas.Config, only []string) error {
 		return nil
 	}
 	for _, name := range only {
-		if _, ok := config.MCPServers[name]; !ok && name != "core" {
-			return fmt.Errorf("--only %s: there is no such server in mcpServers (core stands for the core tools)", name)
+		if _, ok := config.MCPServers[name]; !ok && name != "core" && !slices.Contains(config.Services, name) {
+			return fmt.Errorf("--only %s: there is no such server in mcpServers and no such service (core stands for the core tools)", name)
 		}
 	}
 	for name := range config.MCPServers {
@@ -105,6 +106,7 @@ func restrict(config *schemas.Config, only []string) error {
 			delete(config.MCPServers, name)
 		}
 	}
+	config.Services = slices.DeleteFunc(config.Services, func(name string) bool { return !slices.Contains(only, name) })
 	if !slices.Contains(only, "core") {
 		config.Workspace.Root = ""
 	}
