@@ -27,6 +27,9 @@ type Config struct {
 	Approvals ApprovalsConfig `json:"approvals"`
 	History   HistoryConfig   `json:"history"`
 	Skills    SkillsConfig    `json:"skills"`
+	// Nodes says what programs may do with nodes, Node what a process lets others do that is one itself.
+	Nodes NodesConfig `json:"nodes"`
+	Node  NodeConfig  `json:"node"`
 }
 
 // SkillsConfig says which skills programs can read (G11).

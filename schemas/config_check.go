@@ -131,7 +131,7 @@ func (p *problems) models(root map[string]any) {
 }
 
 // ownServices are names that stand for tools of codecell itself.
-var ownServices = []string{"core", "codecell-executor"}
+var ownServices = []string{"core", "nodes", "codecell-executor"}
 
 // services refuses names under which others' tools would be taken for our own.
 func (p *problems) services(root map[string]any) {

@@ -88,6 +88,7 @@ func parseConfig(b []byte, name string) (*Config, []Error) {
 	p.servers(root)
 	p.models(root)
 	p.services(root)
+	p.node(root)
 	p.validate(root)
 	if len(p.list) > 0 {
 		return nil, p.sorted()
@@ -168,7 +169,7 @@ func (p *problems) expand(c *Config) {
 
 // rebase makes paths absolute: "~" is the home folder, other relative ones start at dir.
 func (c *Config) rebase(dir string) {
-	for _, path := range []*string{&c.Workspace.Root, &c.Bus.StoreDir, &c.Bus.Credentials} {
+	for _, path := range []*string{&c.Workspace.Root, &c.Bus.StoreDir, &c.Bus.Credentials, &c.Node.Key} {
 		*path = absolute(*path, dir)
 	}
 	for i, folder := range c.Skills.Folders {
@@ -177,6 +178,13 @@ func (c *Config) rebase(dir string) {
 	for name, s := range c.MCPServers {
 		s.Cwd = absolute(s.Cwd, dir)
 		c.MCPServers[name] = s
+	}
+	for name, folder := range c.Node.Folders {
+		c.Node.Folders[name] = absolute(folder, dir)
+	}
+	for name, command := range c.Node.Commands {
+		command.Cwd = absolute(command.Cwd, dir)
+		c.Node.Commands[name] = command
 	}
 }
 

@@ -29,6 +29,7 @@ var (
 		InputSchema: schemas.JSON(`{"type":"object"}`), OutputSchema: schemas.JSON(`{}`),
 	}}, Version: "v-1"}
 	anEntry  = schemas.CatalogEntry{CallableName: "read", ToolName: "read", Owner: "core", Source: schemas.SourceNative, Description: "Reads.", Input: "{path: string}", Output: "{content: string}"}
+	aCommand = schemas.NodeCommand{Name: "backup.start", Description: "Backs up.", Params: schemas.JSON(`{"type":"object"}`)}
 	aCounted = schemas.Telemetry{
 		CatalogSize: 3, Sources: schemas.SourceCounts{Native: 1, MCP: 1, Client: 1}, CounterScope: "run-1", SearchCount: 1, DescribeCount: 2, CallCount: 3,
 		VisibleTools: []string{"exec", "wait"}, Calls: []schemas.CallOutcome{{ID: "1", Tool: "read", Outcome: schemas.Done}},
@@ -84,8 +85,13 @@ var messages = []any{
 		Cells:        []schemas.CellStatus{{Address: anAddress, Title: "t", State: "parked", Pending: 1, Slot: true, AgeMs: 12}},
 		FactsDropped: 3, Problems: []string{"disk full"}},
 	schemas.HostStopped{At: 1767225600000000000, Host: "h1", Reason: "signal", Dropped: 1},
+	schemas.Node{ID: "UA", Name: "mac", Platform: "darwin/arm64", Version: "1", Commands: []schemas.NodeCommand{aCommand}, At: 1767225600000000000,
+		Pairing: &schemas.NodePairing{Salt: []byte("salt"), Hash: []byte("hash"), Expires: 1767225700000000000}},
+	schemas.NodeCall{ID: "c1", Command: "backup.start", Params: schemas.JSON(`{"n":1}`), TimeoutMs: 1000, Withdrawn: true},
+	schemas.NodeOutcome{Call: "c1", Node: "UA", Value: schemas.JSON(`{"n":1}`), Err: aFailure},
 	schemas.Open{Identity: anIdentity, Ephemeral: true, Bind: true, DryRun: true},
 	schemas.Opened{Host: "h1", Run: "r1", Surface: aSurface, Err: anError},
+	schemas.PairedNode{ID: "UA", Name: "mac", Platform: "darwin/arm64", At: 1767225600000000000, By: "ada", Revoked: 1767225700000000000, RevokedBy: "bob"},
 	schemas.Ping{Calls: []string{"c1.1"}},
 	schemas.Pong{Executor: "e1", Gone: []string{"c1.1"}},
 	schemas.Registration{Executor: "e1", Source: schemas.SourceMCP, Owner: "fs", Tools: []schemas.Tool{aTool}, Problems: []string{"bad tool"},
@@ -101,6 +107,7 @@ var messages = []any{
 	schemas.RunOpened{At: 1767225600000000000, Host: "h1", Run: "r1", Identity: anIdentity, Tools: 3},
 	schemas.Scope{JSON: schemas.JSON(`{"find":{"$tool":"read_file"}}`), Err: anError},
 	schemas.ScopeAsk{Namespace: "n1", Identity: anIdentity},
+	schemas.Sealed{Body: []byte("body"), Signature: []byte("signature")},
 	schemas.Search{Query: "read file", Limit: 8},
 	schemas.SlotFreed{At: 1767225600000000000, Host: "h1", Cell: "c1", Held: 0},
 	schemas.SlotTaken{At: 1767225600000000000, Host: "h1", Cell: "c1", Held: 1},
@@ -115,7 +122,7 @@ func nameOf(m any) string { return reflect.TypeOf(m).Name() }
 var parts = map[string]bool{
 	"Address": true, "CallError": true, "CallOutcome": true, "CatalogEntry": true, "CellStatus": true, "Error": true, "Identity": true, "OutputItem": true,
 	"PendingCall": true, "ServerInfo": true, "SlotCount": true, "SourceCounts": true, "Surface": true, "SurfaceTool": true, "Telemetry": true, "Tool": true,
-	"DryCall": true, "DryRun": true, "Grant": true, "Namespace": true,
+	"DryCall": true, "DryRun": true, "Grant": true, "NodeCommand": true, "NodePairing": true, "Namespace": true,
 }
 
 // TestEveryMessageIsInTheTable reads the package's source: a struct with msgpack tags that is
