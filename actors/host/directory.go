@@ -24,7 +24,7 @@ type directory struct {
 
 	mu         sync.Mutex
 	offers     []schemas.Registration
-	changed    chan struct{} // closed by the next offer
+	changed    chan struct{} // closed by the next offer or touch
 	admissions map[admissionKey]*admission
 	images     imageCache
 }
@@ -59,7 +59,15 @@ func (d *directory) offer(offers []schemas.Registration) {
 	d.changed = make(chan struct{})
 }
 
-// change gives a channel that the next offer closes.
+// touch wakes those who wait for a change: what was brought for a run has changed.
+func (d *directory) touch() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// change gives a channel that the next offer or touch closes.
 func (d *directory) change() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,12 +110,21 @@ func (d *directory) admit(id schemas.Identity) (*run.Admission, error) {
 	}
 	offers := d.offers
 	d.mu.Unlock()
-	a.once.Do(func() { a.value, a.err = d.make(id, offers) })
+	a.once.Do(func() { a.value, a.err = d.make(id, offers, nil) })
 	return a.value, a.err
 }
 
-// make admits tools in the order of A1: identity, effective tools, allow and deny, surface.
-func (d *directory) make(id schemas.Identity, offers []schemas.Registration) (*run.Admission, error) {
+// admitWith gives what a new cell of this identity may see with tools that were brought for its run.
+func (d *directory) admitWith(id schemas.Identity, brought []schemas.Tool) (*run.Admission, error) {
+	d.mu.Lock()
+	offers := d.offers
+	d.mu.Unlock()
+	return d.make(id, offers, brought)
+}
+
+// make admits tools in the order of A1: identity, effective tools, allow and deny, surface. What callers have brought is
+// never shown to the model.
+func (d *directory) make(id schemas.Identity, offers []schemas.Registration, brought []schemas.Tool) (*run.Admission, error) {
 	tools, servers, problems := merge(offers)
 	rules := policy.RulesFor(d.config, id)
 	tools = policy.Effective(tools, rules)
@@ -115,6 +132,13 @@ func (d *directory) make(id schemas.Identity, offers []schemas.Registration) (*r
 	shown, tools := policy.Split(tools)
 	direct, unnamed := nameDirect(shown)
 	problems = append(problems, unnamed...)
+	for i := range brought {
+		if err := rules.Decide(&brought[i]); err != nil {
+			problems = append(problems, fmt.Sprintf("tool %.100q, which the caller brought, isn't available: %v", brought[i].Name, err))
+			continue
+		}
+		tools = append(tools, brought[i])
+	}
 	limits := d.config.LimitsFor(id.Agent)
 	cat, faults := catalog.Build(tools, catalog.Options{
 		Contract: d.config.Contract, Servers: servers,
@@ -143,6 +167,10 @@ func merge(offers []schemas.Registration) (tools []schemas.Tool, servers map[str
 	seen := make(map[string]bool)
 	for i := range offers {
 		reg := &offers[i]
+		if reg.Source == schemas.SourceClient { // it would be in every run
+			problems = append(problems, reg.Owner+": tools of callers aren't registered: their caller brings them for its run")
+			continue
+		}
 		if reg.Source == schemas.SourceMCP && servers[reg.Owner] == (schemas.ServerInfo{}) {
 			servers[reg.Owner] = reg.Server
 		}

@@ -12,12 +12,16 @@ import (
 )
 
 // env is what runs need of the host.
-type env struct{ h *Host }
+type env struct {
+	h *Host
+	// run is the token of the run that it is for.
+	run string
+}
 
 var _ run.Env = (*env)(nil)
 
 // Admit gives what a new cell of this identity may see.
-func (e *env) Admit(id schemas.Identity) (*run.Admission, error) { return e.h.directory.admit(id) }
+func (e *env) Admit(id schemas.Identity) (*run.Admission, error) { return e.h.admit(e.run, id) }
 
 // NewCellID mints the public id of a cell.
 func (e *env) NewCellID() string { return bus.NewRunID(e.h.id) }
@@ -35,7 +39,8 @@ func (e *env) Send(call *schemas.Call, to *actor.PID) *schemas.CallError {
 		to = route.cell
 	}
 	key := flightKey{cell: call.Address.Cell, call: call.ID}
-	fl := flight{key: key, cell: to, owner: bus.OwnerToken(call.Source, call.Owner), tool: call.Tool, sent: time.Now()}
+	fl := flight{key: key, cell: to, owner: bus.OwnerToken(call.Source, call.Owner), tool: call.Tool, sent: time.Now(),
+		brought: call.Source == schemas.SourceClient}
 	if call.IdempotencyKey != "" {
 		fl.again = call
 	}
@@ -53,6 +58,10 @@ func (e *env) Send(call *schemas.Call, to *actor.PID) *schemas.CallError {
 
 // publish hands a call to the executors of its tool.
 func (h *Host) publish(call *schemas.Call) error {
+	if call.Source == schemas.SourceClient {
+		h.clients.Take(call)
+		return nil
+	}
 	return h.conn.Publish(
 		bus.ToolSubject(call.Source, call.Owner, call.Tool),
 		bus.ReplySubject(call.Address.Host, call.Address.Cell, call.ID), call)
@@ -62,6 +71,10 @@ func (h *Host) publish(call *schemas.Call) error {
 func (e *env) Withdraw(cell schemas.Address, call string) {
 	fl, ok := e.h.flights.take(flightKey{cell: cell.Cell, call: call})
 	if !ok {
+		return
+	}
+	if fl.brought {
+		e.h.clients.Stop(cell.Cell, call)
 		return
 	}
 	err := e.h.conn.Publish(bus.StopSubject(fl.owner, cell.Host, cell.Cell, call), "", &schemas.Stop{Reason: "cancelled"})

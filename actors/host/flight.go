@@ -20,7 +20,9 @@ type flight struct {
 	// owner is the subject token of the tool's owner.
 	owner string
 	tool  string
-	sent  time.Time
+	// brought: the tool is one that a caller brought for the run.
+	brought bool
+	sent    time.Time
 	// executor holds the call; empty until one said so.
 	executor string
 	// again is the call itself, kept while it may be sent once more: its tool is idempotent.

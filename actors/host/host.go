@@ -42,8 +42,8 @@ type Options struct {
 	Config *schemas.Config
 	// Workers is the number of guests that may be live at once, [slot.DefaultWorkers] if 0 (S3).
 	Workers int
-	// Hooks of the embedding program are asked about programs (X8), before those of the configuration. Calls of tools are
-	// the executors' to ask about.
+	// Hooks of the embedding program are asked about programs (X8) and about calls of tools that callers bring (P1), before
+	// those of the configuration. Calls of other tools are their executors' to ask about.
 	Hooks []tool.Hook
 	// Problems, unless nil, tells what else is wrong in the process of the host, for its status.
 	Problems func() []string
@@ -74,12 +74,14 @@ type Host struct {
 	registry  *bus.Registry
 	view      *bus.View
 	flights   *flights
+	clients   *tool.Clients
 	watchdog  *watchdog
 	cells     routes[string, cellRoute]
 	runs      routes[string, *actor.PID]
 	// owners is whose run a token is, and identities the way back.
 	owners     routes[string, schemas.Identity]
 	identities routes[schemas.Identity, string]
+	brought    routes[string, *broughtCatalog]
 	subs       []*bus.Subscription
 
 	draining atomic.Bool
@@ -136,6 +138,9 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 			err = fmt.Errorf("host: %w", err)
 		}
 	}()
+	if err = h.startClients(); err != nil {
+		return nil, err
+	}
 	if h.registry, err = bus.OpenRegistry(ctx, o.Conn); err != nil {
 		return nil, err
 	}
@@ -217,6 +222,7 @@ func (h *Host) shutdown(ctx context.Context) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	h.closeRuns(ending)
+	h.closeClients(ending)
 	h.feed.Publish(&schemas.HostStopped{
 		At: time.Now().UnixNano(), Host: h.id, Reason: "closed", Dropped: h.feed.Dropped(),
 	})
@@ -248,6 +254,7 @@ func (h *Host) abandon() {
 	if h.registry != nil {
 		_ = h.registry.Close(ctx)
 	}
+	h.closeClients(ctx)
 	_ = h.sessions.close(ctx) // of a host that failed
 	_ = h.feed.Close(ctx)
 }

@@ -55,7 +55,7 @@ func (r *root) openRun(ctx actor.Context, m *openRun) {
 	pid, err := ctx.SpawnNamed(run.New(run.Spec{
 		Host: r.host.id, Token: token, Identity: id, Ephemeral: m.ask.Ephemeral, Bind: m.ask.Bind, DryRun: m.ask.DryRun,
 		Admission: m.admission, Contract: r.host.options.Config.Contract,
-		Env: &env{r.host}, Redact: r.host.redactor, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
+		Env: &env{r.host, token}, Redact: r.host.redactor, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
 	}), token)
 	if err != nil {
 		m.reply("", &schemas.Error{Code: schemas.InternalError, Message: "the run could not be opened: " + err.Error()})
@@ -103,6 +103,7 @@ func (r *root) closed(ctx actor.Context, m *run.Closed) {
 		return
 	}
 	r.host.runs.remove(m.Token)
+	r.host.forgetBrought(m.Token)
 	if id, ok := r.host.owners.get(m.Token); ok {
 		r.host.owners.remove(m.Token)
 		if token, _ := r.host.identities.get(id); token == m.Token {

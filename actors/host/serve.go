@@ -39,6 +39,7 @@ func (h *Host) serve() error {
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.WaitSubject), "", h.onWait) },
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.CancelSubject), "", h.onCancel) },
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.CloseSubject), "", h.onClose) },
+		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.BringSubject), "", h.onBring) },
 		func() (*bus.Subscription, error) {
 			return bus.Serve(h.conn, h.on(bus.DescribeSubject), "", h.onDescribe)
 		},
@@ -91,7 +92,11 @@ func (h *Host) openRun(ask *schemas.Open) *schemas.Opened {
 	h.system.Root.Send(h.root, &openRun{ask: ask, admission: admission, reply: func(token string, err *schemas.Error) {
 		out <- &schemas.Opened{Host: h.id, Run: token, Surface: admission.Surface, Err: err}
 	}})
-	return <-out
+	opened := <-out
+	if own, err := h.admissionOf(opened.Run); opened.Err == nil && err == nil {
+		opened.Surface = own.Surface // with what was brought for a run that was open already
+	}
+	return opened
 }
 
 func (h *Host) onExec(r *execRequest) {
@@ -210,7 +215,7 @@ func (h *Host) admissionOf(token string) (*run.Admission, *schemas.Error) {
 	if !ok {
 		return nil, schemas.Refuse("", noRunMessage)
 	}
-	admission, err := h.directory.admit(id)
+	admission, err := h.admit(token, id)
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error()}
 	}
