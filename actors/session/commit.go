@@ -48,8 +48,11 @@ func (c *commit) kept() bool {
 
 // expired is what a program is told whose commit couldn't be made in time.
 func (c *commit) expired(why error) error {
-	if c.tried && c.sent == len(c.parts)-1 {
-		return fmt.Errorf("it isn't known whether what was stored is kept: the bus has not confirmed it within %v (%w): load it to see", commitPatience, why)
+	if c.uncertain() {
+		return fmt.Errorf("the bus has not confirmed it within %v (%w), so it may be kept after all: load it to see", commitPatience, why)
 	}
-	return fmt.Errorf("what was stored is not kept: the bus has not taken it within %v (%w): store it again later", commitPatience, why)
+	return fmt.Errorf("the bus has not taken it within %v (%w): store it again later", commitPatience, why)
 }
+
+// uncertain tells whether it may be kept as a whole without our knowing.
+func (c *commit) uncertain() bool { return c.tried && c.sent == len(c.parts)-1 }

@@ -36,7 +36,7 @@ func TestSpec_S6_Case87_FullDiskLosesNothing(t *testing.T) {
 	if line := w.until(t, "problems"); line == "" {
 		t.Error("no problem is told")
 	}
-	if line := w.until(t, "failed"); !strings.Contains(line, "kept") {
+	if line := w.until(t, "failed"); !strings.Contains(line, "has not taken it") {
 		t.Errorf("a program is told %q", line)
 	}
 	kept := len(w.acked)

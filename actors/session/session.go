@@ -109,8 +109,8 @@ func plainItems(items []*item) (n int) {
 // Values are the committed values by key, as they are now. Nobody changes the map any more.
 func (s *Session) Values() map[string]schemas.StoreWrite { return *s.values.Load() }
 
-// Commit keeps all of the writes or none (T2), and calls done once, from a goroutine of its own, after about five
-// seconds at the latest. Without an error they are kept, and in [Session.Values]. With one they aren't, unless it says that
+// Commit keeps all of the writes or none (T2), and calls done once, from a goroutine of its own, after some five
+// seconds, or ten if the bus doesn't answer at all. Without an error they are kept, and in [Session.Values]. With one they aren't, unless it says that
 // this isn't known: then reading the session will tell.
 func (s *Session) Commit(cell string, writes []schemas.StoreWrite, done func(error)) {
 	if len(writes) == 0 {
@@ -122,7 +122,7 @@ func (s *Session) Commit(cell string, writes []schemas.StoreWrite, done func(err
 		it.bytes += entryRoom + writes[i].Bytes()
 	}
 	if s.enqueue(it) == 0 {
-		go done(errors.New("what was stored is not kept: too much waits to be kept already, since the bus takes nothing: see `codecell slots`"))
+		go done(errors.New("too much waits to be kept already, since the bus takes nothing: see `codecell slots` for the reason"))
 	}
 }
 

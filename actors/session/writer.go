@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/codecell/codecell/bus"
@@ -30,6 +31,9 @@ var errNoAnswer = errors.New("others wait before it")
 func (s *Session) write(ctx context.Context) {
 	pause := firstRetry
 	for {
+		if s.doubtful(time.Now()) {
+			_ = s.lookOnce(ctx) // what can't be found out is told
+		}
 		next, more := s.expire(time.Now())
 		if !more {
 			return
@@ -54,6 +58,22 @@ func (s *Session) write(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// doubtful tells whether a commit's time is over that may have landed.
+func (s *Session) doubtful(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.queue, func(it *item) bool {
+		return it.commit != nil && it.commit.uncertain() && !now.Before(it.commit.deadline)
+	})
+}
+
+// lookOnce reads what is in the stream.
+func (s *Session) lookOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	return s.refresh(ctx)
 }
 
 // expire answers the commits whose time is over, and tells when the next one's is. Without more to do the writer ends.
@@ -176,7 +196,7 @@ func (s *Session) compose() (batch, error) {
 					return out, nil
 				}
 				s.remove(i)
-				go c.done(fmt.Errorf("what was stored is not kept: %w", err))
+				go c.done(err)
 				i--
 				continue
 			}
@@ -213,7 +233,7 @@ func (s *Session) compose() (batch, error) {
 // refuse tells of what can't be kept at all.
 func (s *Session) refuse(it *item, err error) {
 	if it.commit != nil {
-		go it.commit.done(fmt.Errorf("what was stored is not kept: %w", err))
+		go it.commit.done(err)
 		return
 	}
 	s.store.lose(s.key, 1, err)

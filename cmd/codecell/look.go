@@ -155,9 +155,6 @@ func (a *app) printHost(h *schemas.HostStatus) {
 			(time.Duration(c.AgeMs) * time.Millisecond).Round(time.Second/10), printable(c.Title))
 	}
 	_ = w.Flush()
-	for _, p := range h.Problems {
-		fmt.Fprintln(a.out, "  "+a.style(yellow, "problem: ")+printable(p))
-	}
 	if h.FactsDropped > 0 {
 		fmt.Fprintf(a.out, "  facts dropped: %d\n", h.FactsDropped)
 	}
