@@ -10,6 +10,8 @@ import (
 type Options struct {
 	// Contract is the profile that guests are promised; empty means "current".
 	Contract string
+	// Languages are those that programs may be written in, for what models read; empty means JavaScript.
+	Languages []string
 	// Servers describes the enabled MCP servers by name. A server is part of the catalog if it
 	// has an admitted tool, or if its entry here offers resources or prompts that Permit lets
 	// through. Leave failed servers out: an identifier depends only on the servers that are here.
@@ -47,6 +49,9 @@ type Entry struct {
 
 	server     *server // of an MCP tool or operation
 	identifier string  // the part of CallableName after the server's
+
+	// Under the contract of 2026-07: an id that tells nothing, and the name as a member of tools, if any.
+	publicID, member string
 }
 
 // Untrusted tells whether the tool's texts and results come from outside (O5).
@@ -101,6 +106,9 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 	c := &Catalog{options: options, entries: entries}
 	c.servers = groupServers(entries, &options)
 	nameGlobals(entries)
+	if c.older() {
+		nameMembers(entries)
+	}
 	nameServers(c.servers)
 	c.byCallable = make(map[string]*Entry, len(entries))
 	c.byServer = make(map[string]*server, len(c.servers))

@@ -59,7 +59,10 @@ func (c *Catalog) Describe(ref int) (schemas.JSON, error) {
 	if !ok {
 		return nil, schemas.Refuse("ref", fmt.Sprintf("there is no tool number %d in this run; take a handle from catalog.search or catalog.all", ref))
 	}
-	if e.Source == schemas.SourceMCP {
+	switch {
+	case c.older():
+		return encode(e.olderDescription()), nil
+	case e.Source == schemas.SourceMCP:
 		return encode(describeMCP(e.server, []*Entry{e}, "tool", true)), nil
 	}
 	return encode(nativeDescription{

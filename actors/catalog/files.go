@@ -35,7 +35,12 @@ func newFiles(c *Catalog) *files {
 	}
 	for _, e := range c.entries {
 		if e.Source != schemas.SourceMCP {
-			add(e.APIPath, "", e.Untrusted(), func() string { return declareGlobal(e) })
+			add(e.APIPath, "", e.Untrusted(), func() string {
+				if c.older() {
+					return declareMember(e)
+				}
+				return declareGlobal(e)
+			})
 		}
 	}
 	if len(c.servers) > 0 {

@@ -50,6 +50,15 @@ type installTool struct {
 	Ref        int    `json:"ref"`
 	Identifier string `json:"identifier"`
 	ToolName   string `json:"toolName"`
+	ID         string `json:"id,omitempty"` // under the contract of 2026-07
+}
+
+// record is a tool as the guests of this catalog get it.
+func (c *Catalog) record(e *Entry) any {
+	if c.older() {
+		return e.olderRecord()
+	}
+	return e.record()
 }
 
 // Install is the text that makes a guest's globals: native and client tools with their handle
@@ -58,24 +67,24 @@ type installTool struct {
 func (c *Catalog) Install() []byte { return c.install }
 
 func (c *Catalog) renderInstall() []byte {
-	tools := make([]record, 0, len(c.entries))
+	tools := make([]any, 0, len(c.entries))
 	for _, e := range c.entries {
 		if e.Source != schemas.SourceMCP {
-			tools = append(tools, e.record())
+			tools = append(tools, c.record(e))
 		}
 	}
 	servers := make([]installServer, len(c.servers))
 	for i, s := range c.servers {
 		servers[i] = installServer{Identifier: s.identifier, ServerName: s.name, Tools: make([]installTool, len(s.tools))}
 		for j, e := range s.tools {
-			servers[i].Tools[j] = installTool{Ref: e.Ref, Identifier: e.identifier, ToolName: e.Name}
+			servers[i].Tools[j] = installTool{Ref: e.Ref, Identifier: e.identifier, ToolName: e.Name, ID: e.publicID}
 		}
 		servers[i].Resources = s.refs(schemas.ResourcesGroup)
 		servers[i].Prompts = s.refs(schemas.PromptsGroup)
 	}
 	return encode(struct {
 		Contract string          `json:"contract"`
-		Tools    []record        `json:"tools"`
+		Tools    []any           `json:"tools"`
 		MCP      []installServer `json:"mcp"`
 		Features Features        `json:"features"`
 	}{c.options.Contract, tools, servers, c.options.Features})
@@ -88,7 +97,7 @@ func (c *Catalog) HandleRecord(ref int) schemas.JSON {
 	if !ok {
 		return nil
 	}
-	return encode(e.record())
+	return encode(c.record(e))
 }
 
 // hash covers what [Catalog.Version] promises: the install text, what search and describe say beyond
@@ -111,6 +120,7 @@ func (c *Catalog) hash() string {
 	for _, s := range c.servers {
 		part(encode(s.info))
 	}
+	part(encode(c.options.Languages))
 	part(encode([]int{c.options.SearchDefault, c.options.SearchMax}))
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

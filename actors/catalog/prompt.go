@@ -20,6 +20,9 @@ const indexHint = 140
 // timeout, and the quick index within indexBudget UTF-16 units (0: [IndexBudget]). It has no
 // text of an MCP server or client, and equal catalogs and limits give equal bytes.
 func (c *Catalog) ExecDescription(limits schemas.Limits, indexBudget int) string {
+	if c.older() {
+		return c.olderExecDescription(limits, indexBudget)
+	}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 
@@ -74,14 +77,14 @@ func (c *Catalog) QuickIndex(budget int) string {
 		row := indexRow(e)
 		reserve := 0
 		if i < len(native)-1 {
-			reserve = units(omitted(len(native) - i))
+			reserve = units(c.omitted(len(native) - i))
 		}
 		if size := units(row); size <= left-reserve {
 			b.WriteString(row)
 			left -= size
 			continue
 		}
-		if note := omitted(len(native) - i); units(note) <= left {
+		if note := c.omitted(len(native) - i); units(note) <= left {
 			b.WriteString(note)
 		}
 		break
@@ -89,11 +92,12 @@ func (c *Catalog) QuickIndex(budget int) string {
 	return b.String()
 }
 
-func omitted(n int) string {
-	if n == 1 {
-		return "1 additional tool omitted from this index: use catalog.search.\n"
+func (c *Catalog) omitted(n int) string {
+	search := "catalog.search"
+	if c.older() {
+		search = "tools.search"
 	}
-	return strconv.Itoa(n) + " additional tools omitted from this index: use catalog.search.\n"
+	return count(n, "additional tool") + " omitted from this index: use " + search + ".\n"
 }
 
 // indexRow is a tool's line: name(input) -> output.
@@ -108,7 +112,7 @@ func indexRow(e *Entry) string {
 	if output == "" || openEnded[output] {
 		output = "?"
 	}
-	return e.CallableName + "(" + input + ") -> " + output + "\n"
+	return e.expression() + input + ") -> " + output + "\n"
 }
 
 // humanDuration says a budget the way people do: 10 s, 2.5 s, 100 ms.

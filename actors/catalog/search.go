@@ -50,9 +50,9 @@ func (c *Catalog) SearchRequest(payload []byte) (records schemas.JSON, untrusted
 	if err != nil {
 		return nil, false, err
 	}
-	found := make([]record, len(refs))
+	found := make([]any, len(refs))
 	for i, ref := range refs {
-		found[i] = c.entries[ref].record()
+		found[i] = c.record(c.entries[ref])
 		untrusted = untrusted || c.entries[ref].Untrusted()
 	}
 	return encode(found), untrusted, nil

@@ -121,7 +121,7 @@ func (c *Catalog) toolMeta(payload []byte) (any, bool, *fault) {
 	if !ok {
 		return nil, false, plainError("Unknown tool number %d.", in.Ref)
 	}
-	return e.record(), e.Untrusted(), nil
+	return c.record(e), e.Untrusted(), nil
 }
 
 func (c *Catalog) mcpAPI(payload []byte) (any, bool, *fault) {

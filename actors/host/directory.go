@@ -141,10 +141,10 @@ func (d *directory) make(id schemas.Identity, offers []schemas.Registration, bro
 	}
 	limits := d.config.LimitsFor(id.Agent)
 	cat, faults := catalog.Build(tools, catalog.Options{
-		Contract: d.config.Contract, Servers: servers,
+		Contract: d.config.Contract, Languages: d.config.LanguagesFor(id.Agent), Servers: servers,
 		Permit:        func(operation *schemas.Tool) bool { return rules.Decide(operation) == nil },
 		SearchDefault: limits.SearchDefault, SearchMax: limits.SearchMax,
-		Features: catalog.Features{Results: true, Store: true},
+		Features: d.features(),
 	})
 	for _, f := range faults {
 		problems = append(problems, f.String())
@@ -156,8 +156,14 @@ func (d *directory) make(id schemas.Identity, offers []schemas.Registration, bro
 	return &run.Admission{
 		Catalog: cat, Image: image, Limits: limits, Problems: problems,
 		Live:    d.config.ParkingFor(id.Agent) == schemas.ParkLive,
-		Surface: surface(cat, limits, direct), Direct: direct, Languages: d.config.LanguagesFor(id.Agent),
+		Surface: d.surface(cat, limits, id.Agent, direct), Direct: direct, Languages: d.config.LanguagesFor(id.Agent),
 	}, nil
+}
+
+// features are the globals that programs have besides their tools.
+func (d *directory) features() catalog.Features {
+	current := d.config.Contract != schemas.Contract202607
+	return catalog.Features{Results: current, Store: current}
 }
 
 // merge gathers what all executors offer. Executors of one owner are replicas: the first of

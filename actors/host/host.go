@@ -105,9 +105,6 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 	case o.Config == nil:
 		return nil, errors.New("host: Options.Config is missing: pass &schemas.Config{} for the defaults")
 	}
-	if err := CheckConfig(o.Config); err != nil {
-		return nil, err
-	}
 	redactor, err := run.NewRedactor(o.Config)
 	if err != nil {
 		return nil, err

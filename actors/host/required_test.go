@@ -12,7 +12,6 @@ import (
 	"github.com/codecell/codecell/actors/tool"
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
-	"github.com/codecell/codecell/wasm"
 )
 
 // execRequired runs a program whose call stays open.
@@ -144,18 +143,4 @@ func TestSpec_S10_ParkingIsConfigured(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustFail(t, exec(t, run, program), schemas.SnapshotLimitExceeded, "snapshot limit")
-}
-
-// F6: a contract that this version doesn't offer is refused before anything starts.
-func TestSpec_F6_UnofferedContract(t *testing.T) {
-	asked := config(t, `{contract: "2026-07"}`)
-	n := node(t, config(t, `{contract: "current"}`))
-	_, up := host.Up(t.Context(), host.NodeOptions{Config: asked, CacheDir: cache})
-	_, start := host.Start(t.Context(), host.Options{Conn: n.Conn(), Engine: new(wasm.Engine), Config: asked})
-	for name, err := range map[string]error{"Up": up, "Start": start} {
-		var refused *schemas.Error
-		if !errors.As(err, &refused) || refused.Field != "contract" || refused.Code != schemas.InvalidInput {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }

@@ -15,11 +15,15 @@ import (
 )
 
 // surface is what a model is shown: exec and wait, the direct tools, and nothing of what they hide (A2).
-func surface(cat *catalog.Catalog, limits schemas.Limits, direct []run.DirectTool) schemas.Surface {
+func (d *directory) surface(cat *catalog.Catalog, limits schemas.Limits, agent string, direct []run.DirectTool) schemas.Surface {
+	input := schemas.ExecInputSchema()
+	if d.config.Contract == schemas.Contract202607 {
+		input = schemas.ExecInputSchema202607(d.config.LanguagesFor(agent))
+	}
 	s := schemas.Surface{Tools: []schemas.SurfaceTool{
 		{
 			Name: "exec", Title: "Run a program", Description: cat.ExecDescription(limits, 0),
-			InputSchema: schemas.ExecInputSchema(),
+			InputSchema: input,
 		},
 		{
 			Name: "wait", Title: "Continue a program", Description: cat.WaitDescription(),

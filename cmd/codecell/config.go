@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/codecell/codecell/actors/host"
 	"github.com/codecell/codecell/schemas"
 )
 
@@ -112,9 +111,6 @@ func (a *app) checkConfig(path string) error {
 func checkPlaces(path string) *schemas.Error {
 	config, err := schemas.LoadConfig(path)
 	if err != nil {
-		return asError(err)
-	}
-	if err := host.CheckConfig(config); err != nil {
 		return asError(err)
 	}
 	if root := config.Workspace.Root; root != "" {

@@ -11,7 +11,7 @@ const ANSWERS = {
   __proto__: null,
   call: parseAnswer,
   describe: parseAnswer,
-  search: (text) => handlesOf(parseJSON(text)),
+  search: (text) => foundTools(parseJSON(text)),
   timer: () => undefined,
   yield: parseAnswer,
   store: () => undefined,

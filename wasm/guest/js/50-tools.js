@@ -106,9 +106,10 @@ function describeTool(ref) {
   return request("describe", '{"ref":' + ref + "}", new NativeError());
 }
 
-function searchTools(query, options) {
+// searchTools is catalog.search, or tools.search where that is its name.
+function searchTools(name, query, options) {
   if (typeof query !== "string") {
-    return refuse(new NativeTypeError("catalog.search: the query must be a string"));
+    return refuse(new NativeTypeError(name + ": the query must be a string"));
   }
   let limit;
   try {
@@ -119,12 +120,14 @@ function searchTools(query, options) {
   let payload = '{"query":' + quote(query);
   if (limit !== undefined && limit !== null) {
     if (!isInteger(limit) || limit < 1) {
-      return refuse(new NativeRangeError("catalog.search: limit must be a positive integer"));
+      return refuse(new NativeRangeError(name + ": limit must be a positive integer"));
     }
     payload += ',"limit":' + limit;
   }
   return request("search", payload + "}", new NativeError());
 }
+
+let foundTools = handlesOf; // how what a search found becomes its result
 
 // handlesOf turns the records of a search into a frozen array of handles; tools that are globals keep their identity.
 function handlesOf(found) {
@@ -153,7 +156,7 @@ function installTools(tools) {
 
 function makeCatalog() {
   return sealed("catalog", [
-    ["search", expose("search", 2, searchTools)],
+    ["search", expose("search", 2, partial(searchTools, undefined, "catalog.search"))],
     ["all", expose("all", 0, () => allHandles)],
   ]);
 }

@@ -61,7 +61,6 @@ function installGlobals() {
   constant(global, "console", makeConsole(), false);
   constant(global, "TextEncoder", TextEncoder, false);
   constant(global, "TextDecoder", TextDecoder, false);
-  constant(global, "catalog", makeCatalog(), false);
   constant(global, "API", makeAPI(), false);
 }
 
@@ -69,5 +68,10 @@ function installGlobals() {
 function installCatalog(install) {
   constant(global, "MCP", makeMCP(install.mcp || []), false);
   installStore(install.features || {});
-  installTools(install.tools || []);
+  if (install.contract === "2026-07") {
+    installOlderTools(install.tools || [], install.mcp || []);
+  } else {
+    constant(global, "catalog", makeCatalog(), false);
+    installTools(install.tools || []);
+  }
 }

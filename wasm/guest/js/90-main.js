@@ -152,6 +152,9 @@ function guarded(name, fn) {
 //    "mcp": [{"identifier", "serverName", "tools": [{"ref", "identifier", "toolName"}]}],
 //    "features": {"store"?, "results"?}}
 //
+// With "contract": "2026-07" a tool is {"ref", "member"?, "id", "name", "label"?, "description", "source", "sourceName"?}, and
+// one of a server has an "id" too.
+//
 // It returns the functions of the host's side. Each but check and describeError is followed by running all jobs; the
 // settles of one resume come together, in the order in which the answers arrived.
 function controller(theHost, installText) {
