@@ -36,6 +36,7 @@ func (c *Conn) makeBuckets(ctx context.Context, onDisk bool) error {
 	}
 	for _, config := range []jetstream.KeyValueConfig{
 		toolsConfig(storage), approvalsConfig(storage, approvals), grantsConfig(storage, grants),
+		nodesConfig(storage, nodesSize), pairedConfig(storage, pairedSize),
 	} {
 		if _, err := c.js.CreateKeyValue(ctx, config); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
 			return fmt.Errorf("make bucket %s: %w", config.Bucket, err)

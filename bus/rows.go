@@ -56,6 +56,8 @@ var rows = []Row{
 	{Verb: verbReply, Address: onCall, New: of[schemas.Answer]()},
 	{Verb: verbHook, Address: []string{"phase", "hook"}, Queue: "hook-<hook>", New: of[schemas.HookEvent](), NewReply: of[schemas.Verdict]()},
 	{Verb: verbDecide, Address: []string{"executor", "approval"}, New: of[schemas.Decision](), NewReply: of[schemas.Ack]()},
+	{Verb: verbNode, Address: onNode, New: of[schemas.NodeCall](), NewReply: of[schemas.Sealed]()},
+	{Verb: verbProbe, Address: onNode, New: of[schemas.Ping](), NewReply: of[schemas.Pong]()},
 	{Verb: verbSession, Address: []string{"session"}, New: of[schemas.SessionBatch]()},
 
 	{Verb: "feed.run.opened", Address: onRun, New: of[schemas.RunOpened]()},
@@ -87,6 +89,7 @@ var (
 	onCell     = []string{"host", "cell"}
 	onCall     = []string{"host", "cell", "call"}
 	onExecutor = []string{"executor"}
+	onNode     = []string{"node"}
 )
 
 // FactSubject is the subject of a fact, a pointer to one of the types of the feed rows:

@@ -30,6 +30,8 @@ const (
 	verbReply    = "reply"
 	verbHook     = "hook"
 	verbDecide   = "decide"
+	verbNode     = "node"
+	verbProbe    = "probe"
 	verbSession  = "session"
 	verbFeed     = "feed"
 )
@@ -116,6 +118,12 @@ func DecideSubject(executor, approval string) string { return join2(verbDecide, 
 
 // DecisionsFor is the pattern of all decisions for an executor.
 func DecisionsFor(executor string) string { return join1(verbDecide, executor) + ".*" }
+
+// NodeSubject calls a node, by its public key: NodeCall → Sealed, which holds a NodeOutcome.
+func NodeSubject(node string) string { return join1(verbNode, node) }
+
+// ProbeSubject asks a node whether it is there: Ping → Pong.
+func ProbeSubject(node string) string { return join1(verbProbe, node) }
 
 // SessionSubject keeps the transcript of one session, by its key: SessionBatch, in the sessions stream.
 func SessionSubject(key string) string { return join1(verbSession, Token(key)) }

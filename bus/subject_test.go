@@ -50,6 +50,10 @@ func build(r *bus.Row, a []string) (string, bool) {
 		return bus.HookSubject(a[0], a[1]), true
 	case "decide":
 		return bus.DecideSubject(a[0], a[1]), true
+	case "node":
+		return bus.NodeSubject(a[0]), true
+	case "probe":
+		return bus.ProbeSubject(a[0]), true
 	case "session":
 		return bus.SessionSubject(a[0]), true
 	}

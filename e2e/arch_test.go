@@ -39,7 +39,7 @@ var rooms = map[string]room{
 	"wasm/guest/fetch": {},
 	"bus": {
 		from:      []string{"schemas"},
-		libraries: []string{"github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2"},
+		libraries: []string{"github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nkeys"},
 		tests:     []string{"bus/bustest"},
 	},
 	"bus/bustest": {
