@@ -4,8 +4,16 @@ import "unicode"
 
 // stopWords say nothing about what a tool does.
 var stopWords = words(`
-	a an and are as at be been but by can could do does for from has have i if in into is it its me my of on or our please
-	so that the their them then there these this to us was we were what when which will with would you your`)
+	a about also am an and any are as at be been but by can could do does don for from has have he her here him his how i if
+	im in into is it its just ll me must my now of on only or our please re she should so some such than that the their them
+	then there these they this to too us ve very was we were what when where which who whom why will with would you your`)
+
+// askWords, as stems, are what people say around what they want. They count less in a query, and not nothing: a tool may
+// like a post or let a room.
+var askWords = words(`help know let lik need tell want`)
+
+// askShare is how much a word of asking counts.
+const askShare = 0.25
 
 // tokenizer splits text into search terms and remembers the stems that it has worked out. It is
 // for one goroutine, until it is only read.
