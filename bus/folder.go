@@ -33,7 +33,7 @@ func claimFolder(dir string) (*folder, error) {
 		return nil, fmt.Errorf("bus.storeDir %s can't be written: %w", dir, err)
 	}
 	if err := lockFile(f); err != nil {
-		f.Close()
+		_ = f.Close() // nothing was written
 		if errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("another process uses bus.storeDir %s: connect to it with --bus, or end it", dir)
 		}
@@ -43,7 +43,7 @@ func claimFolder(dir string) (*folder, error) {
 }
 
 func (f *folder) release() {
-	f.lock.Close()
+	_ = f.lock.Close() // nothing was written
 }
 
 // marked tells whether transcripts were kept here.

@@ -225,7 +225,7 @@ func (s *Sessions) describe(ctx context.Context, subject string, one *SessionInf
 			return err
 		}
 	}
-	if one.Err = r.Err; r.Err != nil {
+	if one.Err = r.Err; r.Batch == nil {
 		one.Key = strings.TrimPrefix(subject, Prefix+verbSession+".")
 		return nil
 	}

@@ -66,7 +66,7 @@ func TestSpec_S6_Case87_ReadOnlyFolderLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, err := os.MkdirTemp("", "codecell-session-") // t.TempDir is closed to others
+	home, err := os.MkdirTemp("", "codecell-session-") //nolint:usetesting // t.TempDir is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}

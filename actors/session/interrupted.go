@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"github.com/codecell/codecell/schemas"
 )
 
@@ -22,9 +24,9 @@ func Interrupted(b *Branch) []Interrupt {
 	}
 	var execs []*state
 	of := func(callID, cell string) *state { // the latest: models may use a call id again
-		for i := len(execs) - 1; i >= 0; i-- {
-			if e := execs[i].Exec; e.CallID == callID && (cell == "" || e.Cell == "" || e.Cell == cell) {
-				return execs[i]
+		for _, x := range slices.Backward(execs) {
+			if e := x.Exec; e.CallID == callID && (cell == "" || e.Cell == "" || e.Cell == cell) {
+				return x
 			}
 		}
 		return nil

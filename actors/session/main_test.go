@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(workerFolder); dir != "" {
 		if err := work(dir, os.Stdin, os.Stdout); err != nil {
 			fmt.Println("broken", err) //nolint:forbidigo // the worker's way to tell its parent
-			os.Exit(1)                 //nolint:forbidigo // main alone ends the process, and this is a child's
+			os.Exit(1)
 		}
 		return
 	}

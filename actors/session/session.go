@@ -144,10 +144,10 @@ func (s *Session) settle() {
 }
 
 // status is what [Store.Problems] tells of a session.
-func (s *Session) status() (waiting int, trouble error, bad int) {
+func (s *Session) status() (waiting, bad int, trouble error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.queue), s.trouble, s.bad
+	return len(s.queue), s.bad, s.trouble
 }
 
 // weight guesses how many bytes an entry takes.

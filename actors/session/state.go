@@ -50,11 +50,11 @@ func loadTree(ctx context.Context, sessions *bus.Sessions, key string, slim bool
 	tree.slim = slim
 	err := sessions.Read(ctx, key, 0, func(r bus.SessionRecord) error {
 		tree.last, tree.at = r.Seq, r.At
-		if r.Err != nil {
+		if r.Batch == nil {
 			tree.bad++
-			return nil
+		} else {
+			tree.Add(r.Batch)
 		}
-		tree.Add(r.Batch)
 		return nil
 	})
 	if err != nil {
@@ -69,14 +69,12 @@ var errRewound = errors.New("the session goes on at another entry")
 // follow adds an entry of the stream. After errRewound the session must be read again.
 func (s *state) follow(e *schemas.SessionEntry) error {
 	head := s.head
-	if err := s.place(e); err != nil {
+	switch {
+	case s.place(e) != nil:
 		s.bad++
-		return nil
-	}
-	if e.Parent != head {
+	case e.Parent != head:
 		return errRewound
-	}
-	if err := s.add(e); err != nil {
+	case s.add(e) != nil:
 		s.bad++
 	}
 	return nil
@@ -87,7 +85,7 @@ func (s *state) read(ctx context.Context, sessions *bus.Sessions, key string, se
 	rewound := false
 	err := sessions.Read(ctx, key, s.last, func(r bus.SessionRecord) error {
 		s.last = r.Seq
-		if r.Err != nil {
+		if r.Batch == nil {
 			s.bad++
 			return nil
 		}

@@ -144,7 +144,7 @@ func (s *Store) Problems() []string {
 	slices.SortFunc(open, func(a, b *Session) int { return cmp.Compare(a.key, b.key) })
 	var out []string
 	for _, one := range open {
-		waiting, trouble, bad := one.status()
+		waiting, bad, trouble := one.status()
 		if trouble != nil {
 			out = append(out, fmt.Sprintf("session %q: %d entries wait, since they can't be kept: %v", one.key, waiting, trouble))
 		}

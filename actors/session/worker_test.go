@@ -204,7 +204,7 @@ func keepsAcked(t *testing.T, dir string, acked []int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close(t.Context()) //nolint:errcheck // nothing waits
+	defer store.Close(t.Context())
 	b := branchOf(t, store, "s", "")
 	words := map[string]bool{}
 	for word := range strings.SplitSeq(said(b), " ") {
