@@ -81,12 +81,16 @@ func (x *index) search(query string, limit int) []int {
 	x.tokens.each(query, false, func(term string) {
 		if list, ok := x.terms[term]; ok && len(s.used) < maxQueryTerms && !slices.Contains(s.used, list.start) {
 			s.used = append(s.used, list.start)
+			share := float32(1)
+			if askWords[term] {
+				share = askShare
+			}
 			for _, p := range x.postings[list.start:list.end] {
 				if s.scores[p.doc] == 0 {
 					s.touched = append(s.touched, p.doc)
 				}
-				s.scores[p.doc] += p.impact
-				s.covered[p.doc] += p.name
+				s.scores[p.doc] += share * p.impact
+				s.covered[p.doc] += share * p.name
 			}
 		}
 	})
