@@ -21,6 +21,9 @@ import (
 var cache string
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv(bringerEnv); url != "" {
+		os.Exit(runBringer(url))
+	}
 	dir, err := os.MkdirTemp("", "codecell-host-")
 	if err != nil {
 		panic(err)

@@ -18,8 +18,11 @@ const (
 	// clientTimeout is how long one may take to give it, and clientSilences how often in a row it may fail to.
 	clientTimeout  = 2 * time.Second
 	clientSilences = 3
-	// clientAnswers is how long the answer to a call that its client no longer holds may be on its way.
+	// clientAnswers is how long the answer to a call that its client no longer holds may be on its way: a large one is stored
+	// and fetched first. cutOffAnswers is that of a client that was cut off after it was sent the call, and is back: what it has
+	// sent has come before it, and what it was sent may never have.
 	clientAnswers = 40 * time.Second
+	cutOffAnswers = 3 * time.Second
 	// maxErrorName bounds the name of an error that a client gives.
 	maxErrorName = 64
 )
@@ -39,7 +42,9 @@ type client struct {
 	tools []schemas.Tool
 	// epoch counts its offers: one that is back isn't taken for what it was before.
 	epoch uint64
-	calls map[string]*forwarded // by "<cell>.<call>"
+	// offered is when it did so last.
+	offered time.Time
+	calls   map[string]*forwarded // by "<cell>.<call>"
 	// asked: a question for a sign of life is open. silent counts those without an answer, in a row.
 	asked  bool
 	silent int
@@ -48,6 +53,7 @@ type client struct {
 // forwarded is a call that a client was sent.
 type forwarded struct {
 	lose    context.CancelCauseFunc
+	sent    time.Time
 	missing time.Time // since when the client doesn't hold it; zero while it does
 }
 
@@ -70,7 +76,7 @@ func (r *broughtRun) Call(ctx context.Context, call *schemas.Call, _ Progress) (
 		return nil, refused(schemas.CallToolError, atTransport, "%s is no longer offered: the caller that brought it has taken it back", call.Tool)
 	}
 	key, epoch := call.Address.Cell+"."+call.ID, c.epoch
-	c.calls[key] = &forwarded{lose: lose}
+	c.calls[key] = &forwarded{lose: lose, sent: time.Now()}
 	r.all.mu.Unlock()
 	defer func() {
 		r.all.mu.Lock()
@@ -218,7 +224,7 @@ func (r *broughtRun) ask(ctx context.Context, c *client, epoch uint64, keys []st
 			f.missing = time.Time{}
 		case f.missing.IsZero():
 			f.missing = time.Now()
-		case time.Since(f.missing) >= clientAnswers:
+		case time.Since(f.missing) >= clientAnswers, f.sent.Before(c.offered) && time.Since(f.missing) >= cutOffAnswers:
 			f.lose(errCallMissing)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
@@ -168,6 +169,7 @@ func (r *broughtRun) with(id string, tools []schemas.Tool) (next []offer, refuse
 			count, bytes, schemas.MaxBroughtTools, schemas.MaxBroughtBytes))
 	}
 	mine.epoch++
+	mine.offered = time.Now()
 	return next, nil
 }
 
