@@ -61,12 +61,16 @@ func (b *ApprovalBook) Find(ctx context.Context, id string) (*schemas.Approval, 
 	return a, revision, err
 }
 
-// Grants gives the grants of a scope, a [GrantKey], and their revision: none and 0 if there are none.
+// Grants gives the grants of a scope, a [GrantKey], and their revision: none and 0 if there are none. A record that can't
+// be read grants nothing, and gives way to the next one.
 func (b *ApprovalBook) Grants(ctx context.Context, scope string) (*schemas.Grants, uint64, error) {
 	g := new(schemas.Grants)
 	revision, err := b.grants.read(ctx, scope, g)
-	if errors.Is(err, ErrNoRecord) {
+	switch {
+	case errors.Is(err, ErrNoRecord):
 		return g, 0, nil
+	case errors.Is(err, ErrMalformed):
+		return new(schemas.Grants), revision, nil
 	}
 	return g, revision, err
 }
@@ -169,7 +173,11 @@ func (s *shelf) read(ctx context.Context, key string, into any) (revision uint64
 			return err
 		}
 		revision = e.Revision()
-		return schemas.Decode(e.Value(), into)
+		if err := schemas.Decode(e.Value(), into); err != nil {
+			s.c.stats.malformed.Add(1)
+			return fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+		return nil
 	})
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		err = ErrNoRecord

@@ -172,3 +172,79 @@ func TestSpec_B4_ApprovalsBesideGarbage(t *testing.T) {
 		t.Errorf("%+v %v", a, err)
 	}
 }
+
+// Anybody may write to the buckets: what can't be read grants nothing and is in nobody's way, and what stands under the
+// name of another approval isn't shown as it (B4).
+func TestSpec_B4_P3_GarbageInTheBuckets(t *testing.T) {
+	conn := bustest.Conn(t)
+	book := bus.NewApprovalBook(conn)
+	real := pendingApproval("x1", time.Now())
+	if _, err := book.Open(t.Context(), real); err != nil {
+		t.Fatal(err)
+	}
+	put := func(bucket, key string, value []byte) {
+		t.Helper()
+		kv, err := conn.JetStream().KeyValue(t.Context(), bucket)
+		if err == nil {
+			_, err = kv.Put(t.Context(), key, value)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := book.SetGrants(t.Context(), "cell.c", &schemas.Grants{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	put("codecell_grants", "cell.c", []byte("garbage"))
+	g, revision, err := book.Grants(t.Context(), "cell.c")
+	if err != nil || len(g.Grants) != 0 || revision == 0 {
+		t.Fatalf("%+v %d %v", g, revision, err)
+	}
+	if err := book.SetGrants(t.Context(), "cell.c", &schemas.Grants{Grants: []schemas.Grant{{Calls: 1}}}, revision); err != nil {
+		t.Error(err)
+	}
+
+	lie := *real
+	lie.Tool, lie.Input, lie.State = "read", schemas.JSON("{}"), schemas.ApprovalApproved
+	text, err := schemas.Encode(&lie)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("codecell_approvals", "another", text)
+	put("codecell_approvals", "garbage", []byte{0xc1})
+	list, err := bus.NewClient(conn).Approvals(t.Context(), true)
+	if err != nil || len(list) != 1 || list[0].Tool != "write" {
+		t.Errorf("%+v %v", list, err)
+	}
+}
+
+// Word that nobody listens is there within a round trip, and so is word that somebody may.
+func TestSpec_U5_WhoListens(t *testing.T) {
+	server := bustest.Server(t)
+	conn, other := bustest.Connect(t, server), bustest.Connect(t, server)
+	subject := bus.ReplySubject("h", "c", "1")
+	if conn.Listened(t.Context(), subject, &schemas.Answer{}) {
+		t.Error("nobody listens")
+	}
+	sub, err := bus.Replies(other, "h", func(*bus.Reply) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !conn.Listened(t.Context(), subject, &schemas.Answer{}) {
+		t.Error("somebody listens")
+	}
+	sub.Close()
+	if err := other.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if conn.Listened(t.Context(), subject, &schemas.Answer{}) {
+		t.Error("nobody listens any more")
+	}
+	conn.Close()
+	if !conn.Listened(t.Context(), subject, &schemas.Answer{}) {
+		t.Error("without a bus nobody knows")
+	}
+}

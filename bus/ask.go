@@ -77,6 +77,28 @@ func (c *Conn) ask(ctx context.Context, subject string, req any) (*nats.Msg, err
 	}
 }
 
+// Listened publishes a message, and tells whether anybody listens on its subject. It takes a round trip to the server. If
+// the bus gives no answer, somebody may listen.
+func (c *Conn) Listened(ctx context.Context, subject string, msg any) bool {
+	b, err := schemas.Encode(msg)
+	if err != nil {
+		return true
+	}
+	token, answer := c.inbox.open()
+	defer c.inbox.drop(token)
+	inbox := c.inbox.prefix + token
+	// The server takes both in this order, so its word that nobody listens comes before the second one.
+	if c.publishBytes(subject, inbox, b) != nil || c.publishBytes(inbox, "", nil) != nil {
+		return true
+	}
+	select {
+	case m, ok := <-answer:
+		return !ok || !isNoResponders(m)
+	case <-ctx.Done():
+		return true
+	}
+}
+
 // askBytes sends the request and gives the name of the object, if it took one.
 func (c *Conn) askBytes(ctx context.Context, subject, reply string, req any) (name string, err error) {
 	err = encode(req, func(b []byte) error {

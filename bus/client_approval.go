@@ -44,7 +44,7 @@ func (c *Client) Approvals(ctx context.Context, all bool) ([]schemas.Approval, e
 				break
 			}
 			var a schemas.Approval
-			if err := schemas.Decode(e.Value(), &a); err != nil {
+			if err := schemas.Decode(e.Value(), &a); err != nil || clean(a.ID) != e.Key() {
 				c.c.stats.malformed.Add(1)
 			} else if all || a.State == schemas.ApprovalPending {
 				list = append(list, a)

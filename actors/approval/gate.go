@@ -37,6 +37,9 @@ type Options struct {
 	Timeout time.Duration
 	// Tell publishes a fact. It must not block.
 	Tell func(fact any)
+	// Wanted tells whether anybody still waits for a call that is about to be approved: a host that was killed has
+	// withdrawn nothing. If it is nil, everybody does.
+	Wanted func(ctx context.Context, call *schemas.Call) bool
 	// Logger gets trouble with the record; slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -56,6 +59,7 @@ type Gate struct {
 
 	listening sync.Mutex
 	subs      []*bus.Subscription
+	deaf      bool // for good: the gate is closed
 
 	mu      sync.Mutex
 	waiting map[string]*ticket
@@ -134,7 +138,7 @@ func (g *Gate) Close(ctx context.Context) {
 	for _, s := range g.subs {
 		s.Close()
 	}
-	g.subs = nil
+	g.subs, g.deaf = nil, true
 }
 
 // Waiting counts the calls that wait for a decision.
@@ -188,7 +192,10 @@ func (g *Gate) ask(ctx context.Context, call *schemas.Call, asked string) (*tick
 func (g *Gate) listen() error {
 	g.listening.Lock()
 	defer g.listening.Unlock()
-	if len(g.subs) > 0 {
+	switch {
+	case g.deaf:
+		return errClosing
+	case len(g.subs) > 0:
 		return nil
 	}
 	decisions, err := bus.Serve(g.conn, bus.DecisionsFor(bus.Token(g.Executor)), "", g.take)

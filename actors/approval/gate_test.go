@@ -313,3 +313,18 @@ func TestApprove_NeedsNone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A gate that was closed takes nothing more, and listens to nobody: a call that was with a hook meanwhile asks too late.
+func TestSpec_P3_AClosedGateIsDeaf(t *testing.T) {
+	b := newBed(t)
+	g := b.gate("x1", time.Minute)
+	b.ask(g, write(`{}`)) // it has listened
+	g.Close(t.Context())
+	if err := g.Approve(t.Context(), write(`{}`), nil, "it asks", func(string) { t.Error("it waits") }); err == nil || !strings.Contains(err.Error(), "shutting down") {
+		t.Error(err)
+	}
+	_, err := bus.Ask[schemas.Ack](t.Context(), b.conn, bus.DecideSubject("x1", bus.NewApprovalID("x1")), &schemas.Decision{})
+	if !errors.Is(err, bus.ErrNoResponders) {
+		t.Errorf("somebody takes decisions: %v", err)
+	}
+}

@@ -23,6 +23,8 @@ type ticket struct {
 	revision uint64
 	// tried are ends whose writing failed in a way that leaves open whether they are on record.
 	tried []schemas.Approval
+	// deserted: it has ended since its host is gone.
+	deserted bool
 
 	decisions chan *decideRequest // room for one
 	recheck   chan struct{}       // room for one
@@ -73,6 +75,9 @@ func (t *ticket) verdict(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return errors.New("it was cancelled while it waited for an approval, and was not run")
 	}
+	if t.deserted {
+		return errors.New("its host is gone, so it was not run")
+	}
 	return errClosing
 }
 
@@ -86,6 +91,9 @@ func (t *ticket) decide(ctx context.Context, d *schemas.Decision) *schemas.Error
 	grant, bad := t.g.check(d, t.call)
 	if bad != nil {
 		return bad
+	}
+	if d.Approve && !t.wanted(ctx) {
+		return t.now.Settled()
 	}
 	next := t.now
 	next.State, next.By, next.Note, next.DecidedAt = schemas.ApprovalDenied, d.By, d.Note, time.Now().UnixNano()
@@ -115,8 +123,22 @@ func (t *ticket) decide(ctx context.Context, d *schemas.Decision) *schemas.Error
 	return lost
 }
 
+// wanted tells whether anybody still waits for the call, and ends the approval if nobody does: what is approved then
+// would act for nobody.
+func (t *ticket) wanted(ctx context.Context) bool {
+	if t.g.Wanted == nil || t.g.Wanted(ctx, t.call) {
+		return true
+	}
+	t.deserted = true
+	t.end(schemas.ApprovalCancelled)
+	return false
+}
+
 // reconsider approves the call if a grant covers it by now.
 func (t *ticket) reconsider(ctx context.Context) {
+	if !t.wanted(ctx) {
+		return
+	}
 	used, err := t.g.useGrant(ctx, t.call)
 	if err != nil || used == nil {
 		return // it goes on waiting

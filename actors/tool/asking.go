@@ -5,11 +5,16 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 )
 
-// DefaultApprovalTimeout is how long a call waits for somebody's decision unless told.
-const DefaultApprovalTimeout = 5 * time.Minute
+const (
+	// DefaultApprovalTimeout is how long a call waits for somebody's decision unless told.
+	DefaultApprovalTimeout = 5 * time.Minute
+	// wantedTimeout bounds the look for the host of a call that is about to be approved.
+	wantedTimeout = 2 * time.Second
+)
 
 // approve asks for an approval, if the call needs one, for the arguments as they would be dispatched (P3).
 func (p *Pipeline) approve(
@@ -42,6 +47,16 @@ func (p *Pipeline) approve(
 		approved()
 	}
 	return nil
+}
+
+// wanted tells whether the host of a call is there. Hosts withdraw the calls that they give up, but not when they are
+// killed: without this look an approval would run a tool for a program that is gone.
+func (e *Executor) wanted(ctx context.Context, call *schemas.Call) bool {
+	const probe = "probe" // the id of no call: whoever hears of it ignores it
+	at := call.Address
+	ctx, cancel := context.WithTimeout(ctx, wantedTimeout)
+	defer cancel()
+	return e.conn.Listened(ctx, bus.ReplySubject(at.Host, at.Cell, probe), &schemas.Answer{ID: probe, Executor: e.id, State: schemas.AnswerAwaiting})
 }
 
 // mayAsk tells whether there is anything that might want an approval for a call of a tool: most have nothing.

@@ -276,3 +276,52 @@ func (doubles) Before(_ context.Context, call *schemas.Call, _ *schemas.Tool) (R
 	}
 	return Ruling{Args: schemas.JSON(fmt.Sprintf(`{"a":%d}`, 2*a))}, nil
 }
+
+// A host that was killed has withdrawn nothing. What somebody approves then, or has granted before, isn't run for nobody,
+// and the record says so (S8, R2).
+func TestSpec_P3_NothingIsApprovedForAHostThatIsGone(t *testing.T) {
+	conn := bustest.Conn(t)
+	var ran atomic.Int64
+	do := func(_ context.Context, in addIn) (addOut, error) { ran.Add(1); return addOut{in.A}, nil }
+	start(t, conn, Options{Providers: []Provider{funcs(t, "p", New("add", "", do, Approval()))}})
+	client, c := bus.NewClient(conn), newCaller(t, conn)
+	of := func(host string) func(*schemas.Call) {
+		return func(call *schemas.Call) {
+			call.Address.Host = host
+			call.Identity = schemas.Identity{Agent: "a", SessionKey: "k"}
+		}
+	}
+	c.send("p", "add", `{"a":1}`, of("gonegonego"))
+	c.send("p", "add", `{"a":2}`, of("gonegonego"))
+	var gone []schemas.Approval
+	for len(gone) < 2 {
+		gone = pending(t, client)
+	}
+	alive := c.send("p", "add", `{"a":3}`, of(testHost))
+	here := alive.await(client)
+	err := client.Decide(soon(t), schemas.Decision{Approval: gone[0].ID, Approve: true, By: "ada"})
+	if err == nil || !strings.Contains(err.Error(), "nobody waits for the call any more") {
+		t.Error(err)
+	}
+	if err := client.Decide(soon(t), schemas.Decision{
+		Approval: here.ID, Approve: true, By: "ada", Grant: &schemas.Grant{Scope: schemas.GrantSession, Calls: 5},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if a := alive.end(); a.State != schemas.AnswerDone {
+		t.Errorf("%+v", a)
+	}
+	for len(pending(t, client)) > 0 {
+		if soon(t).Err() != nil {
+			t.Fatal("it waits for ever")
+		}
+	}
+	for _, a := range gone {
+		if now, err := client.Approval(soon(t), a.ID); err != nil || now.State != schemas.ApprovalCancelled {
+			t.Errorf("%+v %v", now, err)
+		}
+	}
+	if n := ran.Load(); n != 1 {
+		t.Errorf("%d have run", n)
+	}
+}

@@ -136,7 +136,7 @@ func (e *Executor) equip(o Options) {
 	}
 	if e.pipeline.Approval == nil {
 		e.gate = approval.New(e.conn, approval.Options{
-			Executor: e.id, Timeout: cmp.Or(o.Pipeline.ApprovalTimeout, DefaultApprovalTimeout), Tell: e.tell, Logger: e.log,
+			Executor: e.id, Timeout: cmp.Or(o.Pipeline.ApprovalTimeout, DefaultApprovalTimeout), Tell: e.tell, Wanted: e.wanted, Logger: e.log,
 		})
 		e.pipeline.Approval = e.gate
 	}
