@@ -92,7 +92,7 @@ func (a *app) printApprovals(list []schemas.Approval, all bool) {
 	for i := range list {
 		p := &list[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\tagent %s, session %s\t%s\n",
-			p.ID, approvalState(p), toolOf(p), oneLine(p.Identity.Agent), oneLine(p.Identity.SessionKey), firstLine(oneLine(p.Reason), 60))
+			oneLine(p.ID), approvalState(p), toolOf(p), oneLine(p.Identity.Agent), oneLine(p.Identity.SessionKey), firstLine(oneLine(p.Reason), 60))
 	}
 	_ = w.Flush()
 }
@@ -133,7 +133,7 @@ func (a *app) printApproval(p *schemas.Approval) {
 // approvalState says where an approval is, and how long there is left to decide.
 func approvalState(p *schemas.Approval) string {
 	if p.State != schemas.ApprovalPending {
-		return string(p.State)
+		return oneLine(string(p.State))
 	}
 	left := max(0, time.Until(time.Unix(0, p.Deadline)).Round(time.Second))
 	return fmt.Sprintf("%s, %s left", p.State, left)

@@ -163,7 +163,12 @@ func (a *app) showApprovals(ctx context.Context, l *link, own func(schemas.Addre
 	go func() {
 		defer close(done)
 		for e := range events {
-			if f, ok := e.Fact.(*schemas.ApprovalOpened); ok && own(f.Address) {
+			// Anybody may tell facts, and what is shown here is meant to be typed: an id is nothing but an id.
+			f, ok := e.Fact.(*schemas.ApprovalOpened)
+			if !ok || !own(f.Address) {
+				continue
+			}
+			if _, err := bus.ExecutorOf(f.Approval); err == nil {
 				a.note("\r" + eraseLine + a.howToDecide(l, f))
 			}
 		}

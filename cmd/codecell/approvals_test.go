@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/bus/bustest"
 	"github.com/codecell/codecell/schemas"
 )
 
@@ -155,3 +158,48 @@ func TestExec_SaysThatNobodyCanApprove(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out.String())
 	}
 }
+
+// Whoever is on the bus may write to the record and tell facts. None of it steers the terminal, or puts a command into
+// the line that people are told to type (B4).
+func TestSpec_B4_ApprovalsOfOthers(t *testing.T) {
+	var out, said bytes.Buffer
+	printed := make(chan struct{})
+	a := &app{out: &out, err: writerFunc(func(p []byte) { said.Write(p); close(printed) }), live: true, bus: "nats://h:4222"}
+	hostile := schemas.Approval{ID: "x\x1b[2J", State: "p\x1b]0;\a", Tool: "t\n\x1b[1m", Reason: "\u202er", Input: schemas.JSON("{\"a\":\"\x1b[0m\"}")}
+	a.printApprovals([]schemas.Approval{hostile}, true)
+	a.printApproval(&hostile)
+	if text := out.String(); strings.ContainsAny(text, "\x1b\a\u202e") {
+		t.Errorf("%q", text)
+	}
+
+	conn := bustest.Conn(t)
+	stop := a.showApprovals(t.Context(), &link{conn: conn}, func(at schemas.Address) bool { return at.Run == "mine" })
+	tell := func(run, id string) {
+		t.Helper()
+		fact := &schemas.ApprovalOpened{Owner: "files", Tool: "write", Approval: id, Address: schemas.Address{Host: "h", Run: run, Cell: "c"}, Call: "1"}
+		subject, err := bus.FactSubject(fact)
+		if err == nil {
+			err = conn.Publish(subject, "", fact)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine := bus.NewApprovalID("x1")
+	tell("mine", "x1; rm -rf ~")
+	tell("mine", "\x1b[2J"+mine)
+	tell("another", bus.NewApprovalID("x2"))
+	tell("mine", mine)
+	select {
+	case <-printed:
+	case <-soon(t).Done():
+	}
+	stop()
+	if text := strings.TrimPrefix(said.String(), "\r"+eraseLine); text != "files.write waits for an approval: codecell approvals approve "+mine+" --bus nats://h:4222\n" {
+		t.Errorf("%q", text)
+	}
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(p []byte) (int, error) { f(p); return len(p), nil }
