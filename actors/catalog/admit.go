@@ -20,17 +20,22 @@ const (
 	MaxSchemaBytes = 1 << 20
 )
 
-// Problem says why a tool isn't in the catalog. It is for operators: its texts may come from
+// Problem says why a tool or a namespace isn't in the catalog. It is for operators: its texts may come from
 // outside.
 type Problem struct {
 	Source schemas.Source
 	Owner  string
 	Tool   string
-	Reason string
+	// Namespace, if set, is the id of the namespace that it is about; then there is no Tool.
+	Namespace string
+	Reason    string
 }
 
 // String names the tool and the reason in one line.
 func (p Problem) String() string {
+	if p.Namespace != "" {
+		return fmt.Sprintf("namespace %s of %s %s isn't available: %s", quoteShort(p.Namespace), sourceNoun(p.Source), quoteShort(p.Owner), p.Reason)
+	}
 	return fmt.Sprintf("tool %s of %s %s isn't available: %s", quoteShort(p.Tool), sourceNoun(p.Source), quoteShort(p.Owner), p.Reason)
 }
 

@@ -19,6 +19,8 @@ type Options struct {
 	// Permit decides about the operations of servers as policy has decided about the tools (M3);
 	// nil permits all.
 	Permit func(operation *schemas.Tool) bool
+	// Namespaces are those that were registered. Those that aren't [Catalog.Visible] are left out.
+	Namespaces []Namespace
 	// SearchDefault and SearchMax bound the hits of one search; zero means the limits' defaults (F2).
 	SearchDefault int
 	SearchMax     int
@@ -73,7 +75,8 @@ type Catalog struct {
 	// operations are numbered after the entries, and are no part of what is listed, counted
 	// and searched.
 	operations []*Entry
-	servers    []*server // by name
+	servers    []*server    // by name
+	namespaces []*namespace // by global
 	counts     schemas.SourceCounts
 	sequential bool // there is a sequential tool
 
@@ -105,7 +108,8 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 	entries, problems := admit(tools)
 	c := &Catalog{options: options, entries: entries}
 	c.servers = groupServers(entries, &options)
-	nameGlobals(entries)
+	problems = append(problems, c.addNamespaces(options.Namespaces)...)
+	nameGlobals(entries, c.namespaceGlobals())
 	if c.older() {
 		nameMembers(entries)
 	}

@@ -153,6 +153,7 @@ func (c *Catalog) olderExecDescription(limits schemas.Limits, indexBudget int) s
 	}
 	line("- `text(value)` and `json(value)` add output on the way.")
 	line("- The time budget is %s. If calls are pending then, or after `await yield_control(\"why\")`, the result is {status:\"waiting\", runId}: the program is parked. Call wait with that runId; don't run it again.", humanDuration(limits.Timeout))
+	b.WriteString(c.describeNamespaces())
 	if index := c.QuickIndex(indexBudget); index != "" {
 		line("Tools, as name(input) -> output; ? means undeclared:")
 		b.WriteString(index)

@@ -49,6 +49,9 @@ func newFiles(c *Catalog) *files {
 	for _, s := range c.servers {
 		add(mcpPath(s), "MCP server "+quoteShort(s.name)+": "+s.summary(), true, func() string { return declareServer(s) })
 	}
+	for _, n := range c.namespaces {
+		add(namespacePath(n), oneLine(n.Description, untrustedDescription), false, func() string { return declareNamespace(n) })
+	}
 	if kept := c.options.Features; kept.keeps() {
 		add(keptPath, "what programs can keep for later ones", false, func() string { return declareKept(kept) })
 	}

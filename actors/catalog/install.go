@@ -61,6 +61,11 @@ func (c *Catalog) record(e *Entry) any {
 	return e.record()
 }
 
+type installNamespace struct {
+	Name  string          `json:"name"`
+	Scope json.RawMessage `json:"scope"`
+}
+
 // Install is the text that makes a guest's globals: native and client tools with their handle
 // records, MCP servers with names only, and the features. Equal catalogs give equal bytes. The
 // caller must not change it.
@@ -82,12 +87,18 @@ func (c *Catalog) renderInstall() []byte {
 		servers[i].Resources = s.refs(schemas.ResourcesGroup)
 		servers[i].Prompts = s.refs(schemas.PromptsGroup)
 	}
+	namespaces := make([]installNamespace, len(c.namespaces))
+	for i, n := range c.namespaces {
+		namespaces[i] = installNamespace{Name: n.Global, Scope: n.scope.install()}
+	}
 	return encode(struct {
 		Contract string          `json:"contract"`
 		Tools    []any           `json:"tools"`
 		MCP      []installServer `json:"mcp"`
 		Features Features        `json:"features"`
-	}{c.options.Contract, tools, servers, c.options.Features})
+
+		Namespaces []installNamespace `json:"namespaces,omitempty"`
+	}{c.options.Contract, tools, servers, c.options.Features, namespaces})
 }
 
 // HandleRecord gives the record from which a guest makes the tool's handle; a ref that isn't in
@@ -119,6 +130,9 @@ func (c *Catalog) hash() string {
 	}
 	for _, s := range c.servers {
 		part(encode(s.info))
+	}
+	for _, n := range c.namespaces {
+		part(encode(n.Namespace.Namespace))
 	}
 	part(encode(c.options.Languages))
 	part(encode([]int{c.options.SearchDefault, c.options.SearchMax}))

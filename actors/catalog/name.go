@@ -11,16 +11,15 @@ import (
 
 // nameGlobals gives native and client tools their callable names (C4): an exact safe name stays; any
 // other is made safe, and gets a suffix if that is reserved, or taken, or wanted by another tool
-// as well. No name depends on the order of the tools.
-func nameGlobals(entries []*Entry) {
-	taken := make(map[string]bool, len(entries))
+// as well. No name depends on the order of the tools. Those that are taken already are the namespaces'.
+func nameGlobals(entries []*Entry, taken map[string]bool) {
 	wanted := make(map[string]int)
 	var inexact []*Entry
 	for _, e := range entries {
 		if e.Source == schemas.SourceMCP {
 			continue
 		}
-		if safeGlobal(e.Name) {
+		if safeGlobal(e.Name) && !taken[e.Name] {
 			e.CallableName = e.Name
 			taken[e.Name] = true
 			continue

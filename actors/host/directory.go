@@ -26,7 +26,11 @@ type directory struct {
 	offers     []schemas.Registration
 	changed    chan struct{} // closed by the next offer or touch
 	admissions map[admissionKey]*admission
+	scoped     map[schemas.Identity]*scoped
 	images     imageCache
+
+	// askScope is set before the first admission.
+	askScope scopeAsker
 }
 
 // admissionKey is what an admission depends on besides the offers.
@@ -37,15 +41,19 @@ type admissionKey struct {
 
 // admission is made by the first who needs it.
 type admission struct {
-	once  sync.Once
-	value *run.Admission
-	err   error
+	once   sync.Once
+	offers []schemas.Registration
+	value  *run.Admission
+	err    error
+	// visible are the namespaces that the runs of these identities may have; problems those that nobody can have.
+	visible  []catalog.Namespace
+	problems []string
 }
 
 func newDirectory(engine *wasm.Engine, config *schemas.Config) *directory {
 	return &directory{
 		engine: engine, config: config, changed: make(chan struct{}),
-		admissions: make(map[admissionKey]*admission), images: imageCache{limit: imagesKept},
+		admissions: make(map[admissionKey]*admission), scoped: make(map[schemas.Identity]*scoped), images: imageCache{limit: imagesKept},
 	}
 }
 
@@ -55,6 +63,7 @@ func (d *directory) offer(offers []schemas.Registration) {
 	defer d.mu.Unlock()
 	d.offers = offers
 	clear(d.admissions)
+	clear(d.scoped)
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
@@ -99,32 +108,56 @@ func offered(offers []schemas.Registration, w *schemas.Registration) bool {
 	})
 }
 
-// admit gives what a new cell of this identity may see (A1). It may take milliseconds.
+// admit gives what a new cell of this identity may see (A1). It may take milliseconds, and longer where owners of namespaces
+// must be asked.
 func (d *directory) admit(id schemas.Identity) (*run.Admission, error) {
+	for {
+		key, class := d.class(id)
+		if class.err != nil || len(class.visible) == 0 {
+			return class.value, class.err
+		}
+		if s := d.scopedOf(id, key, class); s != nil {
+			return s.value, s.err
+		}
+	}
+}
+
+// class gives the admission that all identities like this one share.
+func (d *directory) class(id schemas.Identity) (admissionKey, *admission) {
 	key := admissionKey{agent: id.Agent, sandbox: id.Sandbox, owner: d.config.IsOwner(id)}
 	d.mu.Lock()
 	a := d.admissions[key]
 	if a == nil {
-		a = &admission{}
+		a = &admission{offers: d.offers}
 		d.admissions[key] = a
 	}
-	offers := d.offers
 	d.mu.Unlock()
-	a.once.Do(func() { a.value, a.err = d.make(id, offers, nil) })
-	return a.value, a.err
+	a.once.Do(func() {
+		if a.value, a.err = d.make(id, a.offers, nil, nil); a.err == nil {
+			a.see()
+		}
+	})
+	return key, a
 }
 
 // admitWith gives what a new cell of this identity may see with tools that were brought for its run.
 func (d *directory) admitWith(id schemas.Identity, brought []schemas.Tool) (*run.Admission, error) {
-	d.mu.Lock()
-	offers := d.offers
-	d.mu.Unlock()
-	return d.make(id, offers, brought)
+	for {
+		key, class := d.class(id)
+		if class.err != nil || len(class.visible) == 0 {
+			return d.makeScoped(id, class.offers, brought, &scoped{problems: class.problems})
+		}
+		if s := d.scopedOf(id, key, class); s != nil {
+			return d.makeScoped(id, class.offers, brought, s)
+		}
+	}
 }
 
 // make admits tools in the order of A1: identity, effective tools, allow and deny, surface. What callers have brought is
 // never shown to the model.
-func (d *directory) make(id schemas.Identity, offers []schemas.Registration, brought []schemas.Tool) (*run.Admission, error) {
+func (d *directory) make(
+	id schemas.Identity, offers []schemas.Registration, brought []schemas.Tool, namespaces []catalog.Namespace,
+) (*run.Admission, error) {
 	tools, servers, problems := merge(offers)
 	rules := policy.RulesFor(d.config, id)
 	tools = policy.Effective(tools, rules)
@@ -144,7 +177,7 @@ func (d *directory) make(id schemas.Identity, offers []schemas.Registration, bro
 		Contract: d.config.Contract, Languages: d.config.LanguagesFor(id.Agent), Servers: servers,
 		Permit:        func(operation *schemas.Tool) bool { return rules.Decide(operation) == nil },
 		SearchDefault: limits.SearchDefault, SearchMax: limits.SearchMax,
-		Features: d.features(),
+		Features: d.features(), Namespaces: namespaces,
 	})
 	for _, f := range faults {
 		problems = append(problems, f.String())
@@ -163,7 +196,7 @@ func (d *directory) make(id schemas.Identity, offers []schemas.Registration, bro
 // features are the globals that programs have besides their tools.
 func (d *directory) features() catalog.Features {
 	current := d.config.Contract != schemas.Contract202607
-	return catalog.Features{Results: current, Store: current}
+	return catalog.Features{Namespaces: true, Results: current, Store: current}
 }
 
 // merge gathers what all executors offer. Executors of one owner are replicas: the first of

@@ -135,6 +135,7 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 			err = fmt.Errorf("host: %w", err)
 		}
 	}()
+	h.directory.askScope = h.askScope
 	if err = h.startClients(); err != nil {
 		return nil, err
 	}

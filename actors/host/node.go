@@ -24,6 +24,8 @@ type NodeOptions struct {
 	Config *schemas.Config
 	// Providers are tools of the embedding program, beside those of the configuration.
 	Providers []tool.Provider
+	// Namespaces are put before programs by owners of native tools among the providers (K1).
+	Namespaces []tool.Namespace
 	// Hooks are functions of the embedding program that are asked about programs and about calls of the node's own
 	// executor (P1, X8), in this order and before those of the configuration.
 	Hooks []tool.Hook
@@ -84,9 +86,9 @@ func Up(ctx context.Context, o NodeOptions) (_ *Node, err error) {
 		return nil, err
 	}
 	providers = slices.Concat(providers, Services(n.conn, o.Config, o.Logger), o.Providers)
-	if len(providers) > 0 {
+	if len(providers) > 0 || len(o.Namespaces) > 0 {
 		n.executor, err = tool.Start(ctx, n.conn, tool.Options{
-			Providers: providers, Pipeline: Pipeline(o.Config), Logger: o.Logger,
+			Providers: providers, Namespaces: o.Namespaces, Pipeline: Pipeline(o.Config), Logger: o.Logger,
 			Hooks: slices.Concat(o.Hooks, tool.BusHooks(n.conn, o.Config.Hooks)),
 		})
 		if err != nil {

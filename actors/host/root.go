@@ -108,6 +108,7 @@ func (r *root) closed(ctx actor.Context, m *run.Closed) {
 		r.host.owners.remove(m.Token)
 		if token, _ := r.host.identities.get(id); token == m.Token {
 			r.host.identities.remove(id)
+			r.host.directory.forget(id)
 		}
 	}
 	self, system := ctx.Self(), ctx.ActorSystem()

@@ -29,6 +29,8 @@ type Options struct {
 	ID string
 	// Providers are offered under their owners, which must differ. The executor closes them.
 	Providers []Provider
+	// Namespaces are put before programs by owners of native tools among the providers (K1).
+	Namespaces []Namespace
 	// Pipeline is what every call passes before and after its tool (P1).
 	Pipeline Pipeline
 	// Hooks are asked about every call, in this order and after those of the pipeline.
@@ -57,6 +59,7 @@ type Executor struct {
 	gate     *approval.Gate // nil if the pipeline has an approver of its own
 	owners   []*owner
 	subs     []*bus.Subscription
+	scopes   *scopes // nil without namespaces
 	service  *bus.Announcement
 
 	stop  context.CancelFunc // ends the owners' watching
@@ -76,6 +79,9 @@ func Start(ctx context.Context, conn *bus.Conn, o Options) (_ *Executor, err err
 	if err := e.adopt(o.Providers); err != nil {
 		return nil, err
 	}
+	if err := e.addNamespaces(o.Namespaces); err != nil {
+		return nil, err
+	}
 	if e.registry, err = bus.OpenRegistry(ctx, conn); err != nil {
 		return nil, fmt.Errorf("tool: start executor: %w", err)
 	}
@@ -92,6 +98,11 @@ func Start(ctx context.Context, conn *bus.Conn, o Options) (_ *Executor, err err
 		return nil, fmt.Errorf("tool: start executor: %w", err)
 	}
 	e.subs = append(e.subs, ping)
+	if len(o.Namespaces) > 0 {
+		if e.scopes, err = serveScopes(conn, o.Namespaces, e.log); err != nil {
+			return nil, err
+		}
+	}
 	for _, w := range e.owners {
 		stops, err := bus.Listen(conn, bus.StopsOf(w.token), "", e.stopped)
 		if err != nil {
@@ -181,6 +192,9 @@ func (e *Executor) undo() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()
+	if e.scopes != nil {
+		_ = e.scopes.close(ctx)
+	}
 	e.closeGate(ctx)
 	_ = e.registry.Close(ctx)
 	if e.ownFeed {
@@ -242,6 +256,9 @@ func (e *Executor) drain(ctx context.Context) error {
 	errs = append(errs, e.registry.Close(late))
 	for _, w := range e.owners {
 		errs = append(errs, w.leave(late))
+	}
+	if e.scopes != nil {
+		errs = append(errs, e.scopes.close(late))
 	}
 	e.desk.close()
 	e.closeGate(late)

@@ -20,6 +20,7 @@ type owner struct {
 	source       schemas.Source
 	name         string
 	token, queue string
+	namespaces   []schemas.Namespace
 
 	// current is what calls are looked up in.
 	current atomic.Pointer[contracts]
@@ -62,7 +63,7 @@ func (w *owner) update(ctx context.Context) error {
 		return nil
 	}
 	offer := w.provider.Offer()
-	offer.Executor, offer.Source, offer.Owner = w.e.id, w.source, w.name
+	offer.Executor, offer.Source, offer.Owner, offer.Namespaces = w.e.id, w.source, w.name, w.namespaces
 	made, problems := compileOffer(offer, w.known)
 	if by, ok := w.provider.(asker); ok {
 		for name, c := range made {
