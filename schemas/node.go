@@ -5,7 +5,10 @@ import (
 	"regexp"
 )
 
-// Commands that every node has.
+// NodesTool is the name of the native tool through which programs reach nodes, and of its owner (N2).
+const NodesTool = "nodes"
+
+// Commands of nodes that aren't configured: the first every node has, the second those with folders to list.
 const (
 	NodeStatusCommand = "device.status"
 	NodeListCommand   = "fs.listDir"

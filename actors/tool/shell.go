@@ -23,10 +23,12 @@ const (
 type shell struct {
 	id, owner    string
 	command, cwd string // cwd as the caller gave it
-	begun        time.Time
-	out          capture
-	cmd          *exec.Cmd
-	over         chan struct{} // closed when it has ended and its output is complete
+	// argv is a program and its arguments, in place of a command of a shell.
+	argv  []string
+	begun time.Time
+	out   capture
+	cmd   *exec.Cmd
+	over  chan struct{} // closed when it has ended and its output is complete
 
 	mu    sync.Mutex
 	stdin *os.File // nil: closed
@@ -78,8 +80,11 @@ func (s *shell) start(env []string, dir, input string, open bool, timeout time.D
 	if err != nil {
 		return err
 	}
-	defer w.Close()                                        // the child has its own
-	s.cmd = exec.Command("/bin/sh", "-c", "--", s.command) //nolint:noctx // it may outlive its call; shells end it
+	defer w.Close() // the child has its own
+	if s.argv == nil {
+		s.argv = []string{"/bin/sh", "-c", "--", s.command}
+	}
+	s.cmd = exec.Command(s.argv[0], s.argv[1:]...) //nolint:gosec,noctx // who calls may run it; it may outlive its call, and is ended then
 	s.cmd.Dir, s.cmd.Env = dir, env
 	s.cmd.Stdout, s.cmd.Stderr = w, w
 	ownGroup(s.cmd)

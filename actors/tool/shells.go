@@ -48,17 +48,21 @@ type shells struct {
 }
 
 func newShells(w *workspace, names []string) *shells {
-	x := &shells{workspace: w, endedKept: endedKept}
+	return &shells{workspace: w, endedKept: endedKept, env: environment(names)}
+}
+
+// environment is what commands get of this process's environment: [commandEnv] and what is named.
+func environment(names []string) (env []string) {
 	for _, name := range slices.Concat(commandEnv, names) {
 		value, ok := os.LookupEnv(name)
 		if name == "PATH" && value == "" {
 			value, ok = defaultPath, true
 		}
 		if ok {
-			x.env = append(x.env, name+"="+value)
+			env = append(env, name+"="+value)
 		}
 	}
-	return x
+	return env
 }
 
 // ownerOf names the session that a command belongs to: only its programs see it.
