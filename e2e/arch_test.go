@@ -93,6 +93,7 @@ var rooms = map[string]room{
 		},
 		tests: []string{"bus/bustest"},
 	},
+	"examples/service": {libraries: []string{"github.com/nats-io/nats.go"}},
 	"e2e": {
 		from:      []string{"*"},
 		libraries: []string{"github.com/modelcontextprotocol/go-sdk"},
@@ -105,7 +106,7 @@ var shared = map[string]string{
 	"github.com/asynkron/protoactor-go":      "the actors are one room with a folder for each kind",
 	"github.com/modelcontextprotocol/go-sdk": "tools speak it as a client, the CLI and the fixtures of e2e as servers",
 	"github.com/nats-io/nats-server/v2":      "the helpers for tests know which of its goroutines outlive it",
-	"github.com/nats-io/nats.go":             "the recorder for tests and the benchmark's unit need the bare connection",
+	"github.com/nats-io/nats.go":             "the recorder for tests and the benchmark's unit need the bare connection, and the example is somebody else's service",
 }
 
 // testLibraries are those that any room's tests may import, and nothing else may.

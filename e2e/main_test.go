@@ -106,6 +106,8 @@ const (
 	everythingServer = "@modelcontextprotocol/server-everything/dist/index.js"
 	filesystemServer = "@modelcontextprotocol/server-filesystem/dist/index.js"
 	memoryServer     = "@modelcontextprotocol/server-memory/dist/index.js"
+	thinkingServer   = "@modelcontextprotocol/server-sequential-thinking/dist/index.js"
+	playwrightServer = "@playwright/mcp/cli.js"
 	inspectorClient  = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 	conformanceSuite = "@modelcontextprotocol/conformance/dist/index.js"
 )
