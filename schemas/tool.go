@@ -55,8 +55,15 @@ type Tool struct {
 }
 
 // ID is the host-only id of the tool, "<source>:<owner>:<tool>" (C2). It never reaches a
-// guest, a prompt or an error.
-func (t *Tool) ID() string { return string(t.Source) + ":" + t.Owner + ":" + t.Name }
+// guest, a prompt or an error. That of a tool that was brought for a run is "client:caller:<tool>" in every run, so that
+// equal sets of tools have equal ids: its owner is the run.
+func (t *Tool) ID() string {
+	owner := t.Owner
+	if t.Source == SourceClient {
+		owner = "caller"
+	}
+	return string(t.Source) + ":" + owner + ":" + t.Name
+}
 
 // Registration is what one executor offers under one owner. It is the value of the
 // registry bucket; the entry's time to live is the executor's heartbeat.

@@ -214,7 +214,7 @@ func TestSpec_S8_ABrokenHandlerRejectsItsCallOnly(t *testing.T) {
 func TestSpec_S8_ACallerThatWasCutOffIsBack(t *testing.T) {
 	run, remote, conn := onTCP(t)
 	bringing(t, remote, says("steady", "still here", nil))
-	for range 3 {
+	for range 2 {
 		if err := conn.NATS().ForceReconnect(); err != nil {
 			t.Fatal(err)
 		}

@@ -275,3 +275,70 @@ func TestSpec_S8_BroughtToolsEndWithTheRun(t *testing.T) {
 		t.Errorf("tools were brought for a run that has ended: %v", err)
 	}
 }
+
+// TestSpec_C2_BroughtToolsHaveOneNameInEveryRun, also those that can't have their own: equal sets of tools look alike.
+func TestSpec_C2_BroughtToolsHaveOneNameInEveryRun(t *testing.T) {
+	n := node(t, nil)
+	var names []string
+	for _, who := range []string{"a", "b"} {
+		run := open(t, n, who)
+		bringing(t, run, says("catalog", "", nil), says("a b", "", nil), says("a-b", "", nil), says("class", "", nil))
+		names = append(names, string(exec(t, run, `return catalog.all().filter(h => h.source === "client").map(h => h.callableName)`).Value))
+	}
+	if names[0] != names[1] || strings.Count(names[0], ",") != 3 {
+		t.Errorf("names = %s", names)
+	}
+}
+
+// TestSpec_E4_Case81_CountersGoOnWhenToolsAreBrought: in one scope, whatever comes and goes.
+func TestSpec_E4_Case81_CountersGoOnWhenToolsAreBrought(t *testing.T) {
+	n := node(t, nil)
+	run := open(t, n, "a")
+	first := exec(t, run, `await catalog.search("echo"); return (await echo({n: 1})).n`).Telemetry
+	b := bringing(t, run, says("brought", "", nil))
+	second := exec(t, run, `await brought({}); const [h] = await catalog.search("brought"); await h.describe(); return 1`).Telemetry
+	if err := b.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	third := exec(t, run, `return (await echo({n: 1})).n`).Telemetry
+	for i, got := range []schemas.Telemetry{first, second, third} {
+		want := [][5]int{{2, 0, 1, 0, 1}, {3, 1, 2, 1, 2}, {2, 0, 2, 1, 3}}[i]
+		if [5]int{got.CatalogSize, got.Sources.Client, got.SearchCount, got.DescribeCount, got.CallCount} != want || got.CounterScope != first.CounterScope {
+			t.Errorf("telemetry %d = %+v, want %v", i, got, want)
+		}
+	}
+}
+
+// TestSpec_S8_WhoWaitsForAChangeHearsOfIt: a brought tool that takes a native one's place changes what the model is shown.
+func TestSpec_S8_WhoWaitsForAChangeHearsOfIt(t *testing.T) {
+	n := node(t, nil)
+	run := open(t, n, "a")
+	changed := make(chan *schemas.Described, 1)
+	go func() {
+		d, err := run.Changed(context.Background(), run.Surface.Version)
+		if err != nil {
+			t.Error(err)
+		}
+		changed <- d
+	}()
+	b := bringing(t, run, says("boom", "", nil))
+	d := <-changed
+	if d.Surface.Version == run.Surface.Version || d.Surface.Version != b.Surface.Version || open(t, n, "a").Surface.Version != b.Surface.Version {
+		t.Errorf("versions: %s at first, %s brought, %s told", run.Surface.Version, b.Surface.Version, d.Surface.Version)
+	}
+}
+
+// TestSpec_S8_DryRunsDontCallBroughtTools: nobody vouches for them.
+func TestSpec_S8_DryRunsDontCallBroughtTools(t *testing.T) {
+	n := node(t, nil)
+	run, err := n.Client().Open(t.Context(), schemas.Open{Identity: someone("dry"), DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int64
+	bringing(t, run, says("act", "acted", &calls))
+	result := exec(t, run, `return typeof await act({})`)
+	if result.Status != schemas.StatusCompleted || calls.Load() != 0 || result.DryRun == nil || !result.DryRun.Calls[0].Placeholder {
+		t.Errorf("%d calls, %+v", calls.Load(), result)
+	}
+}

@@ -135,7 +135,7 @@ func TestSpec_B4_RandomBytesOnEverySubject(t *testing.T) {
 	host := n.Host().ID()
 	bustest.RandomBytes(t, n.Conn(),
 		bus.OpenSubject(), bus.ExecSubject(host, run.ID), bus.WaitSubject(host, first.RunID), bus.CancelSubject(host, first.RunID),
-		bus.CloseSubject(host, run.ID), bus.DescribeSubject(host, run.ID), bus.SearchSubject(host, run.ID), bus.HostsSubject(),
+		bus.BringSubject(host, run.ID), bus.ClientSubject(host, run.ID, "c"), bus.AliveSubject(host, run.ID, "c"), bus.CloseSubject(host, run.ID), bus.DescribeSubject(host, run.ID), bus.SearchSubject(host, run.ID), bus.HostsSubject(),
 		bus.StatusSubject(host), bus.ToolSubject(schemas.SourceNative, "lab", "echo"),
 		bus.StopSubject("lab", host, first.RunID, "1"), bus.ReplySubject(host, first.RunID, "1"), bus.ReplySubject(host, "x", "y"),
 		bus.HookSubject("before", "x"), bus.DecideSubject("x", "y"), bus.SessionSubject("a"), bus.ExecSubject(host, "none"), bus.WaitSubject(host, "none"),
