@@ -28,7 +28,7 @@ type Options struct {
 	Features Features
 }
 
-// Features says which optional globals a guest has. A false one has no global.
+// Features says which optional globals a guest has. A false one has no global. Nodes follows from the tools.
 type Features struct {
 	Nodes      bool `json:"nodes"`
 	Namespaces bool `json:"namespaces"`
@@ -77,6 +77,7 @@ type Catalog struct {
 	operations []*Entry
 	servers    []*server    // by name
 	namespaces []*namespace // by global
+	nodes      *Entry       // the tool behind the global nodes; nil: there is none
 	counts     schemas.SourceCounts
 	sequential bool // there is a sequential tool
 
@@ -119,6 +120,8 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 	for _, s := range c.servers {
 		c.byServer[s.identifier] = s
 	}
+	c.nodes = c.findNodes()
+	c.options.Features.Nodes = c.nodes != nil
 	for ref, e := range entries {
 		e.Ref = ref
 		c.sequential = c.sequential || e.Sequential

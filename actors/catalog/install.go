@@ -98,7 +98,8 @@ func (c *Catalog) renderInstall() []byte {
 		Features Features        `json:"features"`
 
 		Namespaces []installNamespace `json:"namespaces,omitempty"`
-	}{c.options.Contract, tools, servers, c.options.Features, namespaces})
+		Nodes      *int               `json:"nodes,omitempty"`
+	}{c.options.Contract, tools, servers, c.options.Features, namespaces, c.nodesRef()})
 }
 
 // HandleRecord gives the record from which a guest makes the tool's handle; a ref that isn't in

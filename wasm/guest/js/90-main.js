@@ -151,7 +151,8 @@ function guarded(name, fn) {
 //   {"tools": [{"ref", "callableName", "toolName", "label"?, "description", "source", "input"?, "output"?, "apiPath"?}],
 //    "mcp": [{"identifier", "serverName", "tools": [{"ref", "identifier", "toolName"}]}],
 //    "features": {"store"?, "results"?, "namespaces"?},
-//    "namespaces"?: [{"name", "scope"}]}
+//    "namespaces"?: [{"name", "scope"}],
+//    "nodes"?: the ref of the native nodes tool}
 //
 // With "contract": "2026-07" a tool is {"ref", "member"?, "id", "name", "label"?, "description", "source", "sourceName"?}, and
 // one of a server has an "id" too.
