@@ -19,6 +19,12 @@ type Namespace struct {
 	Scope schemas.JSON
 }
 
+// Bounds of all namespaces of a run together: how many there are, and how many bytes their scopes have.
+const (
+	maxVisible    = 64
+	maxScopeBytes = 1 << 20
+)
+
 // namespace is one that programs have.
 type namespace struct {
 	Namespace
@@ -137,6 +143,10 @@ func (c *Catalog) Visible(candidates []Namespace) (visible []Namespace, problems
 				n.Global, quoteShort(first.ID), quoteShort(first.Owner))))
 			continue
 		}
+		if len(visible) == maxVisible {
+			problems = append(problems, n.problem(fmt.Sprintf("programs have %d namespaces already, which is the most", maxVisible)))
+			continue
+		}
 		byGlobal[n.Global] = n
 		visible = append(visible, *n)
 	}
@@ -167,8 +177,12 @@ func (c *Catalog) addNamespaces(candidates []Namespace) (problems []Problem) {
 	if len(visible) == 0 {
 		return problems
 	}
-	tools := c.byOwner()
+	tools, left := c.byOwner(), maxScopeBytes
 	for _, n := range visible {
+		if left -= len(n.Scope); left < 0 {
+			problems = append(problems, n.problem(fmt.Sprintf("all scopes of a run together may have %d bytes", maxScopeBytes)))
+			continue
+		}
 		scope, err := parseScope(&n.Namespace, n.Scope)
 		if err != nil {
 			problems = append(problems, n.problem(err.Message))

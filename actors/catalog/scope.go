@@ -88,6 +88,9 @@ func (p *scopeParser) fault(format string, args ...any) error {
 
 // inside visits the children of a node, whose keys must be fit.
 func (p *scopeParser) inside(n *node, visit func(*node) error) error {
+	if !n.is('{') && !n.is('[') {
+		return nil
+	}
 	if len(p.path) >= schemas.MaxScopeDepth {
 		return p.fault("it is nested deeper than %d levels", schemas.MaxScopeDepth)
 	}
