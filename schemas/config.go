@@ -47,7 +47,7 @@ type HookConfig struct {
 	Name string `json:"name"`
 	// Phase is [BeforeToolCall] or [AfterToolCall].
 	Phase string `json:"phase"`
-	// Tools are the tools that it's asked about, as in tools.allow; nil means all, and programs as well. "exec" is
+	// Tools are the tools that it's asked about, as in tools.deny; nil means all, and programs as well. "exec" is
 	// both the shell tool and a program.
 	Tools     []string `json:"tools"`
 	TimeoutMs *float64 `json:"timeoutMs"`

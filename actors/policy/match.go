@@ -39,6 +39,13 @@ func Includes(entries []string, t *schemas.Tool) bool {
 	return slices.ContainsFunc(entries, func(e string) bool { return allows(e, t) })
 }
 
+// Means tells whether a list of tools to be guarded means the tool, under any name that a deny list would know it by: of two
+// readings of an entry the one that guards more is taken. A nil list means none.
+func Means(entries []string, t *schemas.Tool) bool {
+	names := deniable(t)
+	return slices.ContainsFunc(entries, func(e string) bool { return denies(e, t, names) })
+}
+
 // allows tells whether an entry of an allow list means the tool. A tool of an MCP server is meant
 // only by its server: through the server's name, or as "<server>.<tool>" or "<server>__<tool>". By
 // its own name alone it isn't, or a server could slip a tool called "read" under an entry that

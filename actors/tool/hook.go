@@ -30,8 +30,8 @@ type Hook struct {
 	Name string
 	// Phase is [schemas.BeforeToolCall] or [schemas.AfterToolCall].
 	Phase string
-	// Tools are those that it's asked about, by the names that tools.allow takes; "exec" also means programs. Nil means
-	// all tools, and programs.
+	// Tools are those that it's asked about, by any name that a deny list would know them by; "exec" also means programs.
+	// Nil means all tools, and programs.
 	Tools []string
 	// Timeout is how long it may take, 5 s if 0.
 	Timeout time.Duration
@@ -103,7 +103,7 @@ func (p *Pipeline) addHooks(hooks []Hook, log *slog.Logger) error {
 	return nil
 }
 
-func (h asked) about(t *schemas.Tool) bool { return h.Tools == nil || policy.Includes(h.Tools, t) }
+func (h asked) about(t *schemas.Tool) bool { return h.Tools == nil || policy.Means(h.Tools, t) }
 
 // Before asks about a call that hasn't been made.
 func (h asked) Before(ctx context.Context, call *schemas.Call, t *schemas.Tool) (Ruling, error) {

@@ -329,3 +329,25 @@ func TestStart_RefusesHooksThatCanNotBeAsked(t *testing.T) {
 		}
 	}
 }
+
+// A hook guards what its list may mean: upper and lower case, aliases, and a server's tool by its own name or the server's
+// are no way around it (P1).
+func TestSpec_P1_HooksAreAskedUnderAnyName(t *testing.T) {
+	write := schemas.Tool{Source: schemas.SourceNative, Tier: schemas.TierCore, Owner: "core", Name: "write"}
+	issue := schemas.Tool{Source: schemas.SourceMCP, Owner: "github", Name: "create_issue"}
+	for _, tc := range []struct {
+		tools string
+		about *schemas.Tool
+		want  bool
+	}{
+		{"write", &write, true}, {"Write", &write, true}, {"openclaw:core:WRITE", &write, true}, {"group:core", &write, true},
+		{"*", &write, true}, {"read", &write, false}, {"", &write, false}, {"w*", &write, true},
+		{"create_issue", &issue, true}, {"GitHub", &issue, true}, {"github.create_*", &issue, true}, {"mcp", &issue, true}, {"group:core", &issue, false},
+		{"exec", &program, true}, {"Bash", &program, true}, {"Shell", &program, true}, {"write", &program, false},
+	} {
+		h := asked{Hook: &Hook{Name: "guard", Tools: []string{tc.tools}}}
+		if h.about(tc.about) != tc.want {
+			t.Errorf("a hook for %q about %s: %v", tc.tools, tc.about.ID(), !tc.want)
+		}
+	}
+}
