@@ -178,14 +178,14 @@ func (s *scopes) answer(r *scopeRequest, text schemas.JSON, err error) {
 	}
 }
 
-// close lets the functions that run end, at most until ctx does. Those that don't heed their context are left behind.
+// close ends the functions that run, and answers those that wait. A plugin that leaves has nothing to put before programs.
+// Functions that don't heed their context are left behind when ctx ends.
 func (s *scopes) close(ctx context.Context) error {
-	defer s.cancel()
+	s.cancel()
 	err := drainAll(ctx, s.subs)
 	s.mu.Lock()
 	s.closing = true
 	s.mu.Unlock()
-	s.cancel()
 	ended := make(chan struct{})
 	go func() { s.running.Wait(); close(ended) }()
 	select {

@@ -75,6 +75,9 @@ func (w *scopeWriter) text(text string) {
 func (w *scopeWriter) fallback(v reflect.Value) { w.text("[" + clip(v.Type().String(), 100) + "]") }
 
 func (w *scopeWriter) value(v reflect.Value) error {
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
 	switch {
 	case !v.IsValid():
 		w.b = append(w.b, "null"...)
@@ -100,7 +103,7 @@ func (w *scopeWriter) value(v reflect.Value) error {
 		w.number(v.Float())
 	case reflect.String:
 		w.text(v.String())
-	case reflect.Interface, reflect.Pointer:
+	case reflect.Pointer:
 		return w.inside(v, func() error { return w.value(v.Elem()) })
 	case reflect.Slice, reflect.Array:
 		return w.inside(v, func() error { return w.list(v) })
@@ -205,7 +208,7 @@ func (w *scopeWriter) callable(c *Callable) error {
 
 // inside writes what an object holds, unless it is in itself.
 func (w *scopeWriter) inside(v reflect.Value, write func() error) error {
-	if v.Kind() == reflect.Array || v.Kind() == reflect.Interface {
+	if v.Kind() == reflect.Array {
 		return write()
 	}
 	if v.IsNil() {
