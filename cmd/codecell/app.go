@@ -149,9 +149,9 @@ brings its own, which ends with it.`,
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{groupRun, "Run programs:", []*cobra.Command{a.execCommand(), a.waitCommand(), a.cancelCommand(), a.approvalsCommand()}},
+		{groupRun, "Run programs:", []*cobra.Command{a.execCommand(), a.waitCommand(), a.cancelCommand(), a.approvalsCommand(), a.nodesCommand()}},
 		{groupLook, "Look:", []*cobra.Command{a.toolsCommand(), a.searchCommand(), a.tailCommand(), a.slotsCommand(), a.sessionCommand(), a.configCommand()}},
-		{groupServe, "Serve:", []*cobra.Command{a.mcpCommand(), a.upCommand(), a.executorCommand()}},
+		{groupServe, "Serve:", []*cobra.Command{a.mcpCommand(), a.upCommand(), a.executorCommand(), a.nodeCommand()}},
 		{"", "", []*cobra.Command{a.benchCommand(), a.versionCommand()}},
 	} {
 		if group.id != "" {

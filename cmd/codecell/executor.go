@@ -54,7 +54,7 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 			}
 			providers = append(providers, host.Services(l.conn, config, log)...)
 			if len(providers) == 0 {
-				return errors.New("there are no tools to run: configure mcpServers, services or workspace.root")
+				return errors.New("there are no tools to run: configure mcpServers, services, nodes.enabled or workspace.root")
 			}
 			executor, err := tool.Start(ctx, l.conn, tool.Options{
 				Providers: providers, Pipeline: host.Pipeline(config), Hooks: tool.BusHooks(l.conn, config.Hooks), Logger: log,
@@ -86,7 +86,7 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "only", nil, "offer these only: `names` of mcpServers and services, or core")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "offer these only: `names` of mcpServers and services, core, or nodes")
 	cmd.Flags().DurationVar(&drain, "drain-timeout", drainTimeout, "how long running calls may take to end")
 	return cmd
 }
@@ -97,8 +97,8 @@ func restrict(config *schemas.Config, only []string) error {
 		return nil
 	}
 	for _, name := range only {
-		if _, ok := config.MCPServers[name]; !ok && name != "core" && !slices.Contains(config.Services, name) {
-			return fmt.Errorf("--only %s: there is no such server in mcpServers and no such service (core stands for the core tools)", name)
+		if _, ok := config.MCPServers[name]; !ok && name != "core" && name != tool.NodesOwner && !slices.Contains(config.Services, name) {
+			return fmt.Errorf("--only %s: there is no such server in mcpServers and no such service (core stands for the core tools, nodes for the nodes tool)", name)
 		}
 	}
 	for name := range config.MCPServers {
@@ -110,6 +110,7 @@ func restrict(config *schemas.Config, only []string) error {
 	if !slices.Contains(only, "core") {
 		config.Workspace.Root = ""
 	}
+	config.Nodes.Enabled = config.Nodes.Enabled && slices.Contains(only, tool.NodesOwner)
 	return nil
 }
 
