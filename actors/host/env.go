@@ -40,7 +40,7 @@ func (e *env) Send(call *schemas.Call, to *actor.PID) *schemas.CallError {
 	}
 	key := flightKey{cell: call.Address.Cell, call: call.ID}
 	fl := flight{key: key, cell: to, owner: bus.OwnerToken(call.Source, call.Owner), tool: call.Tool, sent: time.Now(),
-		brought: call.Source == schemas.SourceClient}
+		brought: call.Source == schemas.SourceClient, untrusted: call.Source != schemas.SourceNative}
 	if call.IdempotencyKey != "" {
 		fl.again = call
 	}
@@ -98,6 +98,7 @@ func (e *env) CellGone(id string) { e.h.cells.remove(id) }
 // settle hands the answer of a call to its cell, once.
 func (h *Host) settle(key flightKey, answer *schemas.Answer) {
 	if fl, ok := h.flights.take(key); ok {
+		answer.Untrusted = answer.Untrusted || fl.untrusted
 		h.system.Root.Send(fl.cell, &cell.Answered{Answer: answer})
 	}
 }

@@ -22,7 +22,9 @@ type flight struct {
 	tool  string
 	// brought: the tool is one that a caller brought for the run.
 	brought bool
-	sent    time.Time
+	// untrusted: what the tool says is data, whatever its executor says of it (O5).
+	untrusted bool
+	sent      time.Time
 	// executor holds the call; empty until one said so.
 	executor string
 	// again is the call itself, kept while it may be sent once more: its tool is idempotent.
