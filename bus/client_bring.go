@@ -274,6 +274,7 @@ func (b *Bringing) Close(ctx context.Context) error {
 	b.mu.Lock()
 	b.closing = true
 	b.mu.Unlock()
+	err = errors.Join(err, b.subs[0].Drain(ctx)) // what is on its way here is refused, and not lost
 	answered := make(chan struct{})
 	go func() { b.calls.Wait(); close(answered) }()
 	select {

@@ -105,6 +105,39 @@ func ExampleNode_Client_failed() {
 	//     at <anonymous> (codecell:user.js:1:11)
 }
 
+// Bring tools of the calling process for one run: no other sees them.
+func ExampleUp_bring() {
+	ctx := context.Background()
+	node, err := host.Up(ctx, host.NodeOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Close(ctx)
+	session, err := node.Client().Session(ctx, "me") // elsewhere: bus.NewClient(conn).Session
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	type question struct {
+		Text string `json:"text"`
+	}
+	confirm := tool.New("confirm", "Asks the user.", func(_ context.Context, in question) (bool, error) {
+		return in.Text == "Send it?", nil // a window, in an editor
+	})
+	brought, err := tool.Bring(ctx, session, confirm)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer brought.Close(ctx) // lets running calls end
+
+	result, err := session.Do(ctx, "Ask", `return [await confirm({ text: "Send it?" }), await confirm({ text: "Really?" })]`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(result.Value))
+	// Output: [true,false]
+}
+
 // Decide about calls in Go. What the hook doesn't let pass is never made.
 func ExampleUp_hooks() {
 	type payment struct {
