@@ -34,6 +34,9 @@ type Features struct {
 	Namespaces bool `json:"namespaces"`
 	Results    bool `json:"results"`
 	Store      bool `json:"store"`
+	// Skills: programs can read skills, and search them if SkillSearch is set too (G11).
+	Skills      bool `json:"skills,omitempty"`
+	SkillSearch bool `json:"skillSearch,omitempty"`
 }
 
 // Entry is one admitted tool. Read it, don't change it.

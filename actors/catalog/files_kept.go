@@ -56,6 +56,17 @@ func declareKept(f Features) string {
 	return strings.Join(parts, "\n")
 }
 
+// describeSkills says in one line of a model's text what there is of skills, or nothing.
+func describeSkills(f Features) string {
+	switch {
+	case f.Skills && f.SkillSearch:
+		return "`await skills.search(\"task\")` and `await skills.list()` give { name, description, location } of instructions; `await skills.read(name)` is the whole text. Read one that fits before you do such a task"
+	case f.Skills:
+		return "`await skills.list()` gives { name, description, location } of instructions; `await skills.read(name)` is the whole text. Read one that fits before you do such a task"
+	}
+	return ""
+}
+
 // describeKept says in one line of a model's text what programs can leave behind, or nothing.
 func describeKept(f Features) string {
 	var parts []string

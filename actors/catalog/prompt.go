@@ -45,6 +45,9 @@ func (c *Catalog) ExecDescription(limits schemas.Limits, indexBudget int) string
 	if c.nodes != nil {
 		line("- %s.", describeNodes)
 	}
+	if skills := describeSkills(c.options.Features); skills != "" {
+		line("- %s.", skills)
+	}
 	line("- The time budget is %s. If calls are pending then, or after `await yield_control(\"why\")`, the result is {status:\"waiting\", runId}: the program is parked. Call wait with that runId; don't run it again. awaitResults: true keeps the call open until its tools have answered. restartSafe: true allows a rerun after a restart; only tools that change nothing can be called then.", humanDuration(limits.Timeout))
 	b.WriteString(c.describeNamespaces())
 	if index := c.QuickIndex(indexBudget); index != "" {

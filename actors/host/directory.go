@@ -21,6 +21,7 @@ const imagesKept = 16
 type directory struct {
 	engine *wasm.Engine
 	config *schemas.Config
+	skills *skillFolders // nil without any
 
 	mu         sync.Mutex
 	offers     []schemas.Registration
@@ -51,10 +52,14 @@ type admission struct {
 }
 
 func newDirectory(engine *wasm.Engine, config *schemas.Config) *directory {
-	return &directory{
+	d := &directory{
 		engine: engine, config: config, changed: make(chan struct{}),
 		admissions: make(map[admissionKey]*admission), scoped: make(map[schemas.Identity]*scoped), images: imageCache{limit: imagesKept},
 	}
+	if folders := config.Skills.Folders; len(folders) > 0 {
+		d.skills = &skillFolders{folders: folders}
+	}
+	return d
 }
 
 // offer replaces what executors offer. Cells that have started keep what they were admitted with.
@@ -182,6 +187,10 @@ func (d *directory) make(
 	for _, f := range faults {
 		problems = append(problems, f.String())
 	}
+	if d.skills != nil {
+		_, wrong := d.skills.look()
+		problems = append(problems, wrong...)
+	}
 	image, err := d.image(cat.Install())
 	if err != nil {
 		return nil, fmt.Errorf("the guest's image could not be made: %w", err)
@@ -196,7 +205,10 @@ func (d *directory) make(
 // features are the globals that programs have besides their tools.
 func (d *directory) features() catalog.Features {
 	current := d.config.Contract != schemas.Contract202607
-	return catalog.Features{Namespaces: true, Results: current, Store: current}
+	return catalog.Features{
+		Namespaces: true, Results: current, Store: current,
+		Skills: d.skills != nil, SkillSearch: d.config.Skills.Search,
+	}
 }
 
 // merge gathers what all executors offer. Executors of one owner are replicas: the first of

@@ -52,9 +52,13 @@ func (r *root) openRun(ctx actor.Context, m *openRun) {
 		}
 	}
 	token := newRunToken()
+	var skills func() *run.Skills
+	if folders := r.host.directory.skills; folders != nil {
+		skills = folders.now
+	}
 	pid, err := ctx.SpawnNamed(run.New(run.Spec{
 		Host: r.host.id, Token: token, Identity: id, Ephemeral: m.ask.Ephemeral, Bind: m.ask.Bind, DryRun: m.ask.DryRun,
-		Admission: m.admission, Contract: r.host.options.Config.Contract,
+		Admission: m.admission, Contract: r.host.options.Config.Contract, Skills: skills,
 		Env: &env{r.host, token}, Redact: r.host.redactor, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
 	}), token)
 	if err != nil {

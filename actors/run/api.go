@@ -38,6 +38,8 @@ type Spec struct {
 	Env Env
 	// Contract is what programs are promised; empty means the current one.
 	Contract string
+	// Skills gives the skills as they are now; nil if programs have none. It may block.
+	Skills func() *Skills
 	// Redact masks credentials in what the session keeps of programs (P8); nil keeps them as they are (P7).
 	Redact *Redactor
 	// Hooks are asked about the run's programs.

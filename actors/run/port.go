@@ -36,6 +36,7 @@ type port struct {
 	results    *results
 	store      *storage
 	sessionErr error
+	skills     *Skills // nil without any
 }
 
 var _ cell.Port = (*port)(nil)
@@ -171,6 +172,8 @@ func (p *port) Local(kind string, payload schemas.JSON, tainted bool) cell.Local
 		return p.storeLocal(kind, payload, tainted)
 	case "results.save", "results.load", "results.delete":
 		return p.resultsLocal(kind, payload, tainted)
+	case "skills.list", "skills.read", "skills.search":
+		return p.skillsLocal(kind, payload)
 	}
 	return refuse("Error", "unknown request "+kind)
 }

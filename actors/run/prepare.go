@@ -15,6 +15,7 @@ type prepared struct {
 	input schemas.ExecInput
 	// source is what the guest gets.
 	source    string
+	skills    *Skills
 	admission *Admission
 	err       *schemas.Error
 	// session is that of a bound run, unless sessionErr says why there is none.
@@ -54,6 +55,9 @@ func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 		if p.askBefore(ctx, spec); p.err != nil {
 			return p
 		}
+	}
+	if spec.Skills != nil {
+		p.skills = spec.Skills()
 	}
 	p.source = p.input.Code
 	p.transform(ctx)

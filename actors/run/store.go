@@ -129,7 +129,7 @@ func (s *storage) commit(cell string, tainted bool, done func(warning string)) {
 
 // keep gives a cell's port what outlives its program.
 func (r *run) keep(p *port, m *prepared) {
-	p.results, p.sessionErr = &r.results, m.sessionErr
+	p.results, p.sessionErr, p.skills = &r.results, m.sessionErr, m.skills
 	if m.session != nil && !m.input.RestartSafe {
 		p.store = newStorage(m.session, r.spec.DryRun)
 	}

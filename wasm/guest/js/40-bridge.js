@@ -19,6 +19,9 @@ const ANSWERS = {
   "results.save": parseAnswer,
   "results.load": parseAnswer,
   "results.delete": parseAnswer,
+  "skills.list": parseAnswer,
+  "skills.read": parseAnswer,
+  "skills.search": parseAnswer,
 };
 
 function parseAnswer(text) {

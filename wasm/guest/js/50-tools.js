@@ -107,7 +107,10 @@ function describeTool(ref) {
 }
 
 // searchTools is catalog.search, or tools.search where that is its name.
-function searchTools(name, query, options) {
+const searchTools = (name, query, options) => requestSearch("search", name, query, options);
+
+// requestSearch asks for what fits a query.
+function requestSearch(kind, name, query, options) {
   if (typeof query !== "string") {
     return refuse(new NativeTypeError(name + ": the query must be a string"));
   }
@@ -124,7 +127,7 @@ function searchTools(name, query, options) {
     }
     payload += ',"limit":' + limit;
   }
-  return request("search", payload + "}", new NativeError());
+  return request(kind, payload + "}", new NativeError());
 }
 
 let foundTools = handlesOf; // how what a search found becomes its result

@@ -68,6 +68,7 @@ function installGlobals() {
 function installCatalog(install) {
   constant(global, "MCP", makeMCP(install.mcp || []), false);
   installStore(install.features || {});
+  installSkills(install.features || {});
   installNodes(install.nodes);
   installNamespaces(install.features || {}, install.namespaces || []);
   if (install.contract === "2026-07") {

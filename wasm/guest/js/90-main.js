@@ -150,7 +150,7 @@ function guarded(name, fn) {
 //
 //   {"tools": [{"ref", "callableName", "toolName", "label"?, "description", "source", "input"?, "output"?, "apiPath"?}],
 //    "mcp": [{"identifier", "serverName", "tools": [{"ref", "identifier", "toolName"}]}],
-//    "features": {"store"?, "results"?, "namespaces"?},
+//    "features": {"store"?, "results"?, "namespaces"?, "skills"?, "skillSearch"?},
 //    "namespaces"?: [{"name", "scope"}],
 //    "nodes"?: the ref of the native nodes tool}
 //
