@@ -21,6 +21,9 @@ type sessions struct {
 	conn *bus.Conn
 	log  *slog.Logger
 
+	// opening is held while the store is being opened: that may take its time, and those who ask for problems don't wait.
+	opening sync.Mutex
+
 	mu     sync.Mutex
 	store  *session.Store
 	closed bool
@@ -42,17 +45,33 @@ func (s *sessions) get(key string) (run.Session, error) {
 }
 
 func (s *sessions) open(ctx context.Context) (*session.Store, error) {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if store, err := s.opened(); store != nil || err != nil {
+		return store, err
+	}
+	store, err := session.Open(ctx, s.conn, s.log)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, errors.New("the host is shutting down")
+		_ = store.Close(ctx) // nobody has written to it
+		return nil, errClosing
 	}
-	if s.store == nil {
-		store, err := session.Open(ctx, s.conn, s.log)
-		if err != nil {
-			return nil, err
-		}
-		s.store = store
+	s.store = store
+	return store, nil
+}
+
+var errClosing = errors.New("the host is shutting down")
+
+// opened gives the store if it is open already.
+func (s *sessions) opened() (*session.Store, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosing
 	}
 	return s.store, nil
 }
