@@ -60,6 +60,44 @@ func ExampleUp_tools() {
 	// Output: [4,7]
 }
 
+// Put an object before programs: data, and ways to call your tools.
+func ExampleUp_namespaces() {
+	type query struct {
+		Name  string `json:"name"`
+		Limit int    `json:"limit,omitempty"`
+	}
+	find := tool.New("find_customers", "Finds customers.", func(_ context.Context, in query) ([]string, error) {
+		return []string{in.Name + " Byron", in.Name + " Lovelace"}[:in.Limit], nil
+	})
+	tools, err := tool.Funcs("shop", find)
+	if err != nil {
+		log.Fatal(err)
+	}
+	crm := tool.Namespace{
+		Owner: "shop", ID: "crm", Global: "crm", Description: "The customers of the shop.",
+		RequiredTools: []string{"find_customers"},
+		Scope: func(_ context.Context, run schemas.Identity) (any, error) {
+			return map[string]any{
+				"clerk": run.Agent,
+				"customers": map[string]any{
+					"query": tool.Callable{Tool: "find_customers"},
+					"find":  tool.Callable{Tool: "find_customers", Input: map[string]any{"name": tool.Arg(0), "limit": tool.Arg(1)}},
+				},
+			}, nil
+		},
+	}
+
+	ctx := context.Background()
+	node, err := host.Up(ctx, host.NodeOptions{Providers: []tool.Provider{tools}, Namespaces: []tool.Namespace{crm}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Close(ctx)
+	result := do(ctx, node, `return [crm.clerk, await crm.customers.find("Ada", 1), await crm.customers.query({ name: "Ada", limit: 2 })]`)
+	fmt.Println(string(result.Value))
+	// Output: ["default",["Ada Byron"],["Ada Byron","Ada Lovelace"]]
+}
+
 // A program that hands the turn back, or whose tools are slow, is parked. Wait goes on with it.
 func ExampleNode_Client_waiting() {
 	ctx := context.Background()

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(bringerEnv); url != "" {
 		os.Exit(runBringer(url))
 	}
+	if url := os.Getenv(pluginEnv); url != "" {
+		os.Exit(runPlugin(url))
+	}
 	dir, err := os.MkdirTemp("", "codecell-host-")
 	if err != nil {
 		panic(err)
