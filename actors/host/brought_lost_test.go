@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/codecell/codecell/actors/tool"
 	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/bus/bustest"
 	"github.com/codecell/codecell/schemas"
 )
 
@@ -163,21 +162,13 @@ func TestSpec_S8_B4_ACallerThatAnswersNonsense(t *testing.T) {
 	for name := range nonsense {
 		tools = append(tools, schemas.Tool{Name: name, Source: schemas.SourceNative, Tier: schemas.TierCore, Owner: "core", DirectOnly: true, ReplaySafe: true})
 	}
-	listen := func(subject string, respond func(m *nats.Msg) []byte) {
-		t.Helper()
-		sub, err := conn.NATS().Subscribe(subject, func(m *nats.Msg) { _ = m.Respond(respond(m)) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = sub.Unsubscribe() })
-	}
-	listen(bus.AliveSubject(run.Host, run.ID, "c"), func(*nats.Msg) []byte { return []byte("\xc1") })
-	listen(bus.ClientSubject(run.Host, run.ID, "c"), func(m *nats.Msg) []byte {
+	bustest.Respond(t, conn, bus.AliveSubject(run.Host, run.ID, "c"), func([]byte) ([]byte, bool) { return []byte("\xc1"), true })
+	bustest.Respond(t, conn, bus.ClientSubject(run.Host, run.ID, "c"), func(body []byte) ([]byte, bool) {
 		var call schemas.Call
-		if err := schemas.Decode(m.Data, &call); err != nil {
+		if err := schemas.Decode(body, &call); err != nil {
 			t.Error(err)
 		}
-		return nonsense[call.Tool](&call)
+		return nonsense[call.Tool](&call), true
 	})
 	brought, err := bus.Ask[schemas.Brought](t.Context(), conn, bus.BringSubject(run.Host, run.ID),
 		&schemas.Bring{Identity: run.Identity, Client: "c", Tools: tools})

@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/bus/bustest"
 	"github.com/codecell/codecell/schemas"
@@ -88,13 +86,13 @@ func (b *clientsBed) take() <-chan *schemas.Call {
 // live answers questions for signs of life: holds says which calls it has, and nil answers none.
 func (b *clientsBed) live(holds func(call string) bool) {
 	b.t.Helper()
-	sub, err := b.client.NATS().Subscribe(bus.AliveSubject(testHost, "run", aClient), func(m *nats.Msg) {
+	bustest.Respond(b.t, b.client, bus.AliveSubject(testHost, "run", aClient), func(body []byte) ([]byte, bool) {
 		var ping schemas.Ping
-		if err := schemas.Decode(m.Data, &ping); err != nil {
+		if err := schemas.Decode(body, &ping); err != nil {
 			b.t.Error(err)
 		}
 		if holds == nil {
-			return
+			return nil, false
 		}
 		pong := schemas.Pong{Executor: aClient}
 		for _, key := range ping.Calls {
@@ -102,19 +100,12 @@ func (b *clientsBed) live(holds func(call string) bool) {
 				pong.Gone = append(pong.Gone, key)
 			}
 		}
-		body, err := schemas.Encode(&pong)
+		reply, err := schemas.Encode(&pong)
 		if err != nil {
 			b.t.Error(err)
 		}
-		_ = m.Respond(body)
+		return reply, true
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(func() { _ = sub.Unsubscribe() })
-	if err := b.client.Flush(soon(b.t)); err != nil {
-		b.t.Fatal(err)
-	}
 }
 
 // after tells when a call ended, and how.
