@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -89,6 +91,10 @@ func (a *app) recover(ctx context.Context, key, agent string) error {
 		if agent != "" && one.Exec.Identity.Agent != agent {
 			continue
 		}
+		input, err := restartSafe(one.Exec.Input)
+		if err != nil && one.Why == "" {
+			one.Why = err.Error()
+		}
 		if living[one.Exec.Cell] {
 			one.Why = "it isn't interrupted: its cell is there, go on with codecell wait " + one.Exec.Cell
 		}
@@ -99,7 +105,7 @@ func (a *app) recover(ctx context.Context, key, agent string) error {
 			}
 			continue
 		}
-		done, result, err := a.again(ctx, l, one)
+		done, result, err := a.again(ctx, l, one, input)
 		if err != nil {
 			return err
 		}
@@ -153,8 +159,8 @@ func (a *app) living(ctx context.Context, l *link) (map[string]bool, error) {
 	return cells, nil
 }
 
-// again runs an interrupted program from its beginning, as whom it was run before.
-func (a *app) again(ctx context.Context, l *link, one *session.Interrupt) (recovered, *schemas.Result, error) {
+// again runs an interrupted program from its beginning, with its input, as whom it was run before.
+func (a *app) again(ctx context.Context, l *link, one *session.Interrupt, input schemas.JSON) (recovered, *schemas.Result, error) {
 	done := recovered{Entry: one.Entry, CallID: one.Exec.CallID, NewCallID: newCallID("recover"), Title: inputTitle(one.Exec)}
 	stop := a.progress("running")
 	defer stop()
@@ -163,7 +169,7 @@ func (a *app) again(ctx context.Context, l *link, one *session.Interrupt) (recov
 	if err != nil {
 		return done, nil, err
 	}
-	result, err := run.Exec(ctx, schemas.Exec{CallID: done.NewCallID, Input: one.Exec.Input, Recovers: one.Exec.CallID})
+	result, err := run.Exec(ctx, schemas.Exec{CallID: done.NewCallID, Input: input, Recovers: one.Exec.CallID})
 	for err == nil && l.node != nil && result.Status == schemas.StatusWaiting { // the cell would end with this process
 		result, err = run.Wait(ctx, result.RunID)
 	}
@@ -173,6 +179,17 @@ func (a *app) again(ctx context.Context, l *link, one *session.Interrupt) (recov
 	}
 	done.Result, err = result.JSON()
 	return done, result, err
+}
+
+// restartSafe gives the input of an exec with the promise that it was run under. The transcript has what was submitted: a
+// hook may have made the promise, and need not be asked this time (R1, R2).
+func restartSafe(input schemas.JSON) (schemas.JSON, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(input, &fields); err != nil || fields == nil {
+		return nil, errors.New("the program that was kept can't be read: run the original")
+	}
+	fields["restartSafe"] = json.RawMessage("true")
+	return json.Marshal(fields)
 }
 
 // abort ends a program whose answer nobody waits for any more.
