@@ -2,6 +2,7 @@ package bus
 
 import (
 	"crypto/rand"
+	"fmt"
 
 	"github.com/codecell/codecell/schemas"
 )
@@ -37,7 +38,7 @@ func NewApprovalID(executor string) string { return executor + "-" + randomID(ap
 func ExecutorOf(approval string) (string, error) {
 	n := len(approval) - approvalSuffixLen - 1
 	if n < 1 || approval[n] != '-' || !isBase32(approval[n+1:]) || clean(approval[:n]) != approval[:n] {
-		return "", schemas.Refuse("approval", "approval is not an id that `codecell approvals ls` shows: copy it from there")
+		return "", schemas.Refuse("approval", fmt.Sprintf("approval is not an id that `codecell approvals ls` shows: copy it from there (got %.64q)", approval))
 	}
 	return approval[:n], nil
 }

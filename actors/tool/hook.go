@@ -115,6 +115,9 @@ func (h asked) Before(ctx context.Context, call *schemas.Call, t *schemas.Tool) 
 		return Ruling{}, err
 	}
 	r := Ruling{Args: v.Input}
+	if len(v.Input) > 0 {
+		r.By = "hook " + h.Name
+	}
 	if v.Ask {
 		r.Ask = h.says("asks for an approval", v.Reason)
 	}

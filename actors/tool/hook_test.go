@@ -194,7 +194,7 @@ func TestSpec_P1_ARewriteIsValidatedAgain(t *testing.T) {
 	h := startHooked(t, bustest.Conn(t), answering(schemas.BeforeToolCall, &schemas.Verdict{Input: schemas.JSON(`{"Path":"a"}`)}, nil))
 	a := h.write("a")
 	if a.Err == nil || a.Err.Code != schemas.CallInputContract || a.Err.Location != atHook || a.Err.Effect != schemas.NotStarted || h.ran.Load() != 0 ||
-		!strings.Contains(a.Err.Message, `a hook's rewrite of the arguments is invalid: write: Path`) {
+		!strings.Contains(a.Err.Message, `hook guard's rewrite of the arguments is invalid: write: Path`) {
 		t.Errorf("%+v %+v", a, a.Err)
 	}
 }

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,8 @@ type Ruling struct {
 	Args schemas.JSON
 	// Ask demands an approval, for this reason.
 	Ask string
+	// By says who replaces the arguments, such as "hook guard".
+	By string
 }
 
 // Approver decides calls that need somebody's approval, and is asked about no others. It returns nil for a call that was
@@ -160,7 +163,7 @@ func (p *Pipeline) admit(
 			continue
 		}
 		if args, bad = c.CheckInput(ruling.Args); bad != nil {
-			bad.Location, bad.Message = atHook, "a hook's rewrite of the arguments is invalid: "+bad.Message
+			bad.Location, bad.Message = atHook, cmp.Or(ruling.By, "a hook")+"'s rewrite of the arguments is invalid: "+bad.Message
 			return bad
 		}
 		rec.Args = args

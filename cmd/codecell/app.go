@@ -129,8 +129,8 @@ func (a *app) command() *cobra.Command {
 		Long: `codecell shows a model two tools, exec and wait. The model writes a small JavaScript program; the program runs
 in a sandboxed cell, finds tools in a catalog, calls them in loops and in parallel, and returns what matters.
 
-Tools come from a configuration file: MCP servers in the block that every MCP client uses (mcpServers), and read-only
-file tools for a folder (workspace.root). Without a configuration there are none.
+Tools come from a configuration file: MCP servers in the block that every MCP client uses (mcpServers), and tools for
+the files of a folder (workspace.root). Without a configuration there are none.
 
 A command that needs a host and isn't told of a running one (--bus, CODECELL_BUS, or bus.urls in the configuration)
 brings its own, which ends with it.`,

@@ -46,9 +46,9 @@ Exit codes: 0 approved, 1 refused, such as one that was decided already, 2 usage
 		},
 	}
 	decisionFlags(cmd, &d)
-	cmd.Flags().IntVar(&g.calls, "calls", 0, "grant so `many` further calls of the tool")
+	cmd.Flags().IntVar(&g.calls, "calls", 0, "`number` of further calls of the tool to grant")
 	cmd.Flags().StringVar(&g.scope, "scope", string(schemas.GrantCell), "where the grant holds: cell, run or session")
-	cmd.Flags().StringVar(&g.match, "match", "", "JSON Schema of the inputs that are granted, or the `file` with it (default any)")
+	cmd.Flags().StringVar(&g.match, "match", "", "JSON `schema` of the inputs that are granted, or the file with it (default any)")
 	cmd.Flags().DurationVar(&g.last, "for", 0, "how long the grant holds, at most 24h (default 1h for a session, else 24h)")
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"cell", "run", "session"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -99,7 +99,7 @@ func TestApprovals_Usage(t *testing.T) {
 	}
 	cli{}.do(t, "approvals", "ls").want(t, exitUsage, "codecell up --listen")
 	for _, command := range []string{"show", "approve", "deny"} {
-		cli{}.do(t, "approvals", command, "nonsense", "--bus", url).want(t, exitFailed, "approval is not an id")
+		cli{}.do(t, "approvals", command, "nonsense", "--bus", url).want(t, exitFailed, "approval is not an id", `got "nonsense"`)
 		cli{}.do(t, "approvals", command, "hact2pb6y3qeh2rw-mfzwizltoq4t", "--bus", url).want(t, exitFailed, "there is no approval")
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codecell/codecell/actors/host"
+	"github.com/codecell/codecell/schemas"
 )
 
 // drainTimeout is how long running programs may take to end when a process is told to.
@@ -49,7 +51,7 @@ CODECELL_BUS says where other commands find a host; up itself doesn't look at it
 			if err != nil {
 				return err
 			}
-			return a.keep(cmd.Context(), node, drain)
+			return a.keep(cmd.Context(), node, strings.Join(config.Bus.URLs, ", "), drain)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "`host:port` at which the embedded bus takes clients; port 0 takes a free one (default: no port)")
@@ -58,8 +60,8 @@ CODECELL_BUS says where other commands find a host; up itself doesn't look at it
 	return cmd
 }
 
-// keep keeps a node until a signal or a fault ends it.
-func (a *app) keep(ctx context.Context, node *host.Node, drain time.Duration) error {
+// keep keeps a node until a signal or a fault ends it. others are the URLs of a bus that isn't its own.
+func (a *app) keep(ctx context.Context, node *host.Node, others string, drain time.Duration) error {
 	var group run.Group
 	// What the signal asks for.
 	stopping, stop := context.WithCancel(ctx)
@@ -83,7 +85,7 @@ func (a *app) keep(ctx context.Context, node *host.Node, drain time.Duration) er
 		defer cancel()
 		_ = node.Ready(ready) // a slow server is a problem, not the end
 		if stopping.Err() == nil {
-			a.ready(node)
+			a.ready(node, others)
 		}
 		<-stopping.Done()
 		return nil
@@ -103,15 +105,16 @@ func (a *app) keep(ctx context.Context, node *host.Node, drain time.Duration) er
 }
 
 // ready prints the one line that says that programs can be run.
-func (a *app) ready(node *host.Node) {
+func (a *app) ready(node *host.Node, others string) {
 	a.warn(node.Problems())
+	at := cmp.Or(node.URL(), schemas.VeilURLs(others))
 	if a.json {
-		a.printJSON(map[string]any{"ready": true, "host": node.Host().ID(), "bus": node.URL(), "problems": append([]string{}, node.Problems()...)})
+		a.printJSON(map[string]any{"ready": true, "host": node.Host().ID(), "bus": at, "problems": append([]string{}, node.Problems()...)})
 		return
 	}
 	where := "no port; give --listen to let others in"
-	if node.URL() != "" {
-		where = "bus at " + node.URL()
+	if at != "" {
+		where = "bus at " + at
 	}
 	fmt.Fprintf(a.out, "ready: host %s, %s\n", node.Host().ID(), where)
 }

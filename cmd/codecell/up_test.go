@@ -83,6 +83,19 @@ func TestUp_AddressInUse(t *testing.T) {
 	cli{}.do(t, "up", "--listen", taken.Addr().String()).want(t, exitUsage, taken.Addr().String())
 }
 
+// A host on the bus of others says which one it is, without what logs in there.
+func TestSpec_V2_UpOnAnotherBus(t *testing.T) {
+	_, url := up(t)
+	at := strings.Replace(url, "nats://", "nats://me:hidden@", 1)
+	host := cli{}.start(t, "up", "--bus", at)
+	if line := host.line("ready"); !strings.Contains(line, "bus at ") || !strings.Contains(line, url[len("nats://"):]) || strings.Contains(line, "hidden") {
+		t.Error(line)
+	}
+	if code := host.stop(); code != exitCompleted {
+		t.Errorf("exit code %d: %s", code, host.errs)
+	}
+}
+
 // TestSpec_U2_Executor: tools of another process are there while it is, and calls in flight end before it does.
 func TestSpec_U2_Executor(t *testing.T) {
 	server := newToolServer(t)
