@@ -149,7 +149,7 @@ func newShell(t *testing.T, document string) *shell {
 }
 
 var (
-	serves = regexp.MustCompile(`^codecell (up|executor|mcp|tail)\b|` + behind.String())
+	serves = regexp.MustCompile(`^codecell (up|executor|mcp|node|tail)\b|` + behind.String())
 	// behind are commands that run on while the reader types others. What stands below them is what they print in the end.
 	behind = regexp.MustCompile(` &$`)
 	// lists are commands that show what comes about meanwhile: a reader types them again.
@@ -255,8 +255,11 @@ func (s *shell) end(t *testing.T) {
 	}
 }
 
-// idPattern is the form of runIds, of approvals, and of a session's entries.
-const idPattern = `[a-z2-7]{10}-[a-z2-7]{26}|[a-z2-7]{16}-[a-z2-7]{12}|\b[a-z2-7]{16}\b`
+// idPattern is the form of runIds, of approvals, of a session's entries, and of nodes.
+const idPattern = `[a-z2-7]{10}-[a-z2-7]{26}|[a-z2-7]{16}-[a-z2-7]{12}|\b[a-z2-7]{16}\b|\bU[A-Z2-7]{55}\b`
+
+// pairingCode is the one of the documents.
+const pairingCode = `k7mq-3vzn`
 
 var (
 	port   = regexp.MustCompile(`127\.0\.0\.1:(\d{4})`)
@@ -264,10 +267,11 @@ var (
 	varied = regexp.MustCompile(strings.Join([]string{
 		idPattern,
 		`\b(?:host|executor) [a-z2-7]{10,16}\b`, // an id of either
-		`\b\d\d:\d\d:\d\d\.\d{3}\b`,             // a time
-		`\b\d+(?:\.\d+)?(?:ms|µs|s)\b`,          // a duration
-		`\b\d+ KiB\b`,                           // a size
-		`#\d+\b`,                                // the number of a call
+		pairingCode,
+		`\b\d\d:\d\d:\d\d\.\d{3}\b`,    // a time
+		`\b\d+(?:\.\d+)?(?:ms|µs|s)\b`, // a duration
+		`\b\d+ KiB\b`,                  // a size
+		`#\d+\b`,                       // the number of a call
 		`"counterScope":"[^"]*"`,
 		`…`,
 	}, "|"))
@@ -290,6 +294,9 @@ func (s *shell) real(t *testing.T, command string) string {
 		}
 		return s.ports[address]
 	})
+	if code := s.ids[pairingCode]; code != "" {
+		command = strings.ReplaceAll(command, pairingCode, code)
+	}
 	return runID.ReplaceAllStringFunc(command, func(id string) string {
 		if s.ids[id] == "" {
 			return id
@@ -344,6 +351,8 @@ func vary(example string) (pattern, id string) {
 	case strings.HasPrefix(example, "host "), strings.HasPrefix(example, "executor "):
 		noun, _, _ := strings.Cut(example, " ")
 		return noun + ` [a-z2-7]{10,16}`, ""
+	case example == pairingCode:
+		return `([a-z2-7]{4}-[a-z2-7]{4})`, example
 	case runID.MatchString(example):
 		return `(` + idPattern + `)`, example
 	case strings.HasPrefix(example, `"counterScope"`):

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,13 +24,17 @@ import (
 //	// failed: timeout       the code of its failure
 func TestReal_DocsPrograms(t *testing.T) {
 	t.Parallel()
-	node := docsNode(t)
+	node, withNodes := docsNode(t, nil), docsNode(t, pairForDocs)
 	var all strings.Builder
 	for _, name := range documents(t) {
 		for i, f := range fences(t, name, "js") {
 			all.WriteString(f.text())
 			t.Run(fmt.Sprintf("%s:%d", f.file, f.line), func(t *testing.T) {
-				got := runToEnd(t, docsSession(t, node, fmt.Sprintf("%s-%d", filepath.Base(name), i)), f.text())
+				on := node
+				if usesNodes.MatchString(f.text()) {
+					on = withNodes
+				}
+				got := runToEnd(t, docsSession(t, on, fmt.Sprintf("%s-%d", filepath.Base(name), i)), f.text())
 				want := said(&f)
 				if len(want) == 0 && !slices.Contains(got, "failed: internal_error") {
 					return
@@ -57,13 +62,18 @@ func TestReal_DocsPrograms(t *testing.T) {
 	})
 }
 
-// docsNode starts a host with what the documents' programs use.
-func docsNode(t *testing.T) *host.Node {
+// usesNodes tells which programs need the global nodes, which is there only where it is configured.
+var usesNodes = regexp.MustCompile(`\bnodes\.(list|get)\(`)
+
+// docsNode starts a host with what the documents' programs use. more, unless nil, adds to it.
+func docsNode(t *testing.T, more func(*testing.T, *host.Node, string)) *host.Node {
 	t.Helper()
-	config, err := schemas.LoadConfig(docsConfig(t, t.TempDir()))
+	dir := t.TempDir()
+	config, err := schemas.LoadConfig(docsConfig(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.Nodes.Enabled = more != nil
 	node, err := host.Up(t.Context(), host.NodeOptions{Config: config, CacheDir: filepath.Join(scratch, "cache"), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +89,9 @@ func docsNode(t *testing.T) *host.Node {
 	defer cancel()
 	if err := node.Ready(ctx); err != nil || len(node.Problems()) > 0 {
 		t.Fatalf("%v %v", err, node.Problems())
+	}
+	if more != nil {
+		more(t, node, dir)
 	}
 	return node
 }
