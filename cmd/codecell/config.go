@@ -118,5 +118,11 @@ func checkPlaces(path string) *schemas.Error {
 			return schemas.Refuse("workspace.root", fmt.Sprintf("%s: workspace.root: %s is not a folder: create it, or name another", path, root))
 		}
 	}
+	for i, folder := range config.Skills.Folders {
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			field := fmt.Sprintf("skills.folders[%d]", i)
+			return schemas.Refuse(field, fmt.Sprintf("%s: %s: %s is not a folder: create it, or name another", path, field, folder))
+		}
+	}
 	return nil
 }

@@ -48,10 +48,14 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting.`,
 			default:
 				in.Title = filepath.Base(args[0])
 			}
+			if in.Language == "" && filepath.Ext(args[0]) == ".ts" {
+				in.Language = schemas.LanguageTypeScript
+			}
 			return a.exec(cmd.Context(), in, how)
 		},
 	}
 	cmd.Flags().StringVar(&in.Title, "title", "", "what the program does, in at most 120 characters (default the file's name)")
+	cmd.Flags().StringVar(&in.Language, "language", "", "javascript or typescript, for hosts of the contract 2026-07 (default by the file's name)")
 	cmd.Flags().BoolVar(&in.AwaitResults, "await-results", false, "keep the call open until the tools have answered, instead of ending as waiting")
 	cmd.Flags().BoolVar(&in.RestartSafe, "restart-safe", false, "let the program call only tools that change nothing")
 	cmd.Flags().BoolVar(&how.wait, "wait", false, "go on with a waiting program until it has ended")
@@ -87,6 +91,9 @@ func (a *app) source(path string) (string, error) {
 // execInput is the input of exec as a model would give it. The host judges it, as it does a model's.
 func execInput(in schemas.ExecInput) (schemas.JSON, error) {
 	input := map[string]any{"title": in.Title, "code": in.Code}
+	if in.Language != "" {
+		input["language"] = in.Language
+	}
 	if in.AwaitResults {
 		input["awaitResults"] = true
 	}

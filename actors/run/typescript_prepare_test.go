@@ -1,0 +1,68 @@
+package run
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codecell/codecell/actors/cell"
+	"github.com/codecell/codecell/schemas"
+)
+
+// readProgram is what becomes of a program of the contract of 2026-07 before a guest sees it.
+func readProgram(t *testing.T, in schemas.ExecInput, budget time.Duration) *prepared {
+	t.Helper()
+	limits := schemas.DefaultLimits()
+	limits.Timeout = budget
+	p := &prepared{exec: &Exec{Start: time.Now()}, input: in, admission: &Admission{Limits: limits}, source: in.Code}
+	p.transform(t.Context())
+	return p
+}
+
+// J1: the transformer is there for TypeScript cells only. Here all of its places are taken: who asks for one waits in vain.
+func TestSpec_J1_JavaScriptNeverMeetsTheTransformer(t *testing.T) {
+	for range maxTransformers {
+		transformers <- struct{}{}
+	}
+	defer func() {
+		for range maxTransformers {
+			<-transformers
+		}
+	}()
+	const budget = 200 * time.Millisecond
+	if p := readProgram(t, schemas.ExecInput{Code: "return 1", Language: schemas.LanguageTypeScript}, budget); p.err == nil || p.err.Code != schemas.Timeout {
+		t.Errorf("TypeScript without a transformer: %+v", p.err)
+	}
+	for _, language := range []string{"", schemas.LanguageJavaScript} {
+		if p := readProgram(t, schemas.ExecInput{Code: "return 1", Language: language}, budget); p.err != nil || p.source != "return 1" {
+			t.Errorf("%q: %+v", language, p.err)
+		}
+	}
+	in := schemas.ExecInput{Code: "const a: number = 1", Language: schemas.LanguageJavaScript}
+	var got *schemas.Result
+	var reply cell.Reply = func(r *schemas.Result) { got = r }
+	explainSyntax(in, []string{schemas.LanguageJavaScript, schemas.LanguageTypeScript}, reply)(
+		&schemas.Result{Status: schemas.StatusFailed, Code: schemas.InvalidInput, Error: "SyntaxError: x"})
+	if got == nil || !strings.HasSuffix(got.Error, `language: "typescript".`) {
+		t.Errorf("the hint isn't given at once: %+v", got)
+	}
+}
+
+func BenchmarkTransformTypeScript(b *testing.B) {
+	const source = "interface A { x: number }\nconst f = (a: A): number => a.x\nreturn f({ x: 1 } as A)"
+	for _, bench := range []struct {
+		name string
+		run  func() error
+	}{
+		{"process", func() error { _, err := transformTypeScript(b.Context(), source); return err }},
+		{"work alone", func() error { runTransformer(source); return nil }},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := bench.run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
