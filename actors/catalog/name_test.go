@@ -83,9 +83,9 @@ func TestSpec_C4_CaseStaysDistinct(t *testing.T) {
 }
 
 func TestSpec_C3_OneWinner(t *testing.T) {
-	// CASES 46: everybody sees the client's tool.
+	// Case 46: everybody sees the client's tool; whose callable name is asked for comes before one that is called so by its owner.
 	c := build(t, native("p", "shared", describedAs("of the plugin")), client("shared", describedAs("of the client")), mcp("m", "shared"))
-	if got := search(t, c, "shared", 10); !slices.Equal(got, []string{"MCP.m.shared", "shared"}) {
+	if got := search(t, c, "shared", 10); !slices.Equal(got, []string{"shared", "MCP.m.shared"}) {
 		t.Errorf("search gives %v", got)
 	}
 	if e, _ := c.Lookup("shared"); e.Source != schemas.SourceClient {

@@ -13,8 +13,8 @@ import (
 // MaxQueryBytes bounds a query; of a longer one (a pasted file, an image) the start is used.
 const MaxQueryBytes = 4 << 10
 
-// Search gives the refs of the tools that fit a query, best first (C5, C9): tools of exactly that name or
-// callable name, then by score, then in catalog order. A query without usable terms, and one that
+// Search gives the refs of the tools that fit a query, best first (C5, C9): the tool of exactly that callable
+// name, tools of exactly that name, then by score, then in catalog order. A query without usable terms, and one that
 // nothing fits, gives nothing. limit is clamped to the configured maximum; 0 means the configured
 // default, less is refused.
 func (c *Catalog) Search(query string, limit int) ([]int, error) {
@@ -61,7 +61,7 @@ func (c *Catalog) SearchRequest(payload []byte) (records schemas.JSON, untrusted
 // hit is a tool with what speaks for it.
 type hit struct {
 	doc   int32
-	exact uint8 // 3: the name, 2: the name in another case, 1: named in the query
+	exact uint8 // 4: the callable name, 3: the tool's own, 2: one of them in another case, 1: named in the query
 	score float32
 }
 
@@ -148,11 +148,14 @@ func keep(heap []hit, h hit, limit int) []hit {
 // named gives the tools that a query names, and how exactly (C5). Nearly always none.
 func (x *index) named(query string) map[int32]uint8 {
 	var found map[int32]uint8
-	add := func(name string, exact, folded uint8) {
+	add := func(name string, callable, own, folded uint8) {
 		for _, doc := range x.names[foldCase(name)] {
 			degree := folded
-			if e := x.entries[doc]; e.Name == name || e.CallableName == name {
-				degree = exact
+			switch e := x.entries[doc]; name {
+			case e.CallableName:
+				degree = callable
+			case e.Name:
+				degree = own
 			}
 			if degree > found[doc] {
 				if found == nil {
@@ -163,10 +166,10 @@ func (x *index) named(query string) map[int32]uint8 {
 		}
 	}
 	query = strings.TrimSpace(query)
-	add(query, 3, 2)
+	add(query, 4, 3, 2)
 	for word := range strings.FieldsSeq(query) {
 		if word = strings.Trim(word, ".,;:!?()[]{}<>'\"`"); strings.ContainsAny(word, "_-.") {
-			add(word, 1, 1)
+			add(word, 1, 1, 1)
 		}
 	}
 	return found
