@@ -115,12 +115,16 @@ func docsConfig(t *testing.T, dir string) string {
 	if err := os.CopyFS(data, os.DirFS(filepath.Join("..", "examples", "data"))); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.CopyFS(filepath.Join(dir, "skills"), os.DirFS(filepath.Join("..", "examples", "skills"))); err != nil {
+		t.Fatal(err)
+	}
 	return writeJSON(t, filepath.Join(dir, "codecell.json5"), map[string]any{
 		"mcpServers": servers{
 			"files":      stdio(t, filesystemServer, data),
 			"everything": stdio(t, everythingServer),
 		},
 		"workspace": map[string]any{"root": "data"},
+		"skills":    map[string]any{"folders": []string{"skills"}, "search": true},
 	})
 }
 
