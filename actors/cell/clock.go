@@ -160,11 +160,11 @@ func (m *Machine) hasWaited() bool {
 	return m.effort.helped && 2*m.effort.spent < m.spec.Limits.Timeout
 }
 
-// idled tells whether a cell whose budget is used up has nothing to wait for but what was refused at once: then it has
-// used the budget up by itself (S9).
+// idled tells whether a cell whose budget is used up has nothing to wait for but what was refused at once, beside people,
+// for whom its clock would have stood: then it has used the budget up by itself (S9).
 func (m *Machine) idled() bool {
 	unsettled, _ := m.requests.unsettled()
-	return unsettled == 0 && !m.hasWaited() && !slices.ContainsFunc(m.inbox.items, func(a Settlement) bool { return a.worked })
+	return unsettled == m.requests.awaiting && len(m.inbox.items) > 0 && !m.hasWaited() && !slices.ContainsFunc(m.inbox.items, func(a Settlement) bool { return a.worked })
 }
 
 // worked tells whether a tool has worked for an answer: not if it was refused, or failed on the spot (S9).

@@ -138,6 +138,31 @@ func TestSpec_S5_S9_LoopsOfCalls(t *testing.T) {
 	}
 }
 
+// S9, S6: nor is it for a cell one of whose calls waits for a person. What the person's time would have been isn't in the
+// budget.
+func TestSpec_S9_S6_RefusedBesideAPerson(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		m, now := afterFirstLeg(t, MachineSpec{}, Request{ID: "1", Kind: CallRequest}, Request{ID: "2", Kind: CallRequest})
+		m.Step(Answer{At: now, ID: "1", State: schemas.AnswerAwaiting})
+		m.Step(Answer{At: now, ID: "2", State: schemas.AnswerFailed, Err: &schemas.CallError{Effect: schemas.NotStarted}})
+		end := m.clock.deadline
+		m.Step(TimerFired{At: end, Timer: m.life})
+		var asked []Request
+		if refused {
+			asked = append(asked, Request{ID: "3", Kind: CallRequest})
+		}
+		m.Step(LegDone{At: end, Effort: 10_000, Requests: asked})
+		m.Step(Answer{At: end, ID: "3", State: schemas.AnswerFailed, Err: &schemas.CallError{Effect: schemas.NotStarted}})
+		want := schemas.StatusWaiting
+		if refused {
+			want = schemas.StatusFailed
+		}
+		if r := answerOf(m.Step(Parked{At: end})); r == nil || r.Status != want {
+			t.Errorf("refused %v: result %+v", refused, r)
+		}
+	}
+}
+
 // S9: a refusal that arrives while the cell is being parked is nothing to wait for.
 func TestSpec_S9_RefusedWhileItParks(t *testing.T) {
 	for _, c := range []struct {
