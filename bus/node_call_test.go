@@ -49,7 +49,7 @@ func wantCallError(t *testing.T, err error, effect schemas.Outcome, text string)
 }
 
 // invoked starts a call that a node holds, and gives how it ends.
-func invoked(t *testing.T, ctx context.Context, book *bus.NodeBook, theirs *bus.Conn, n *aNode) (held chan *schemas.NodeCall, end chan error) { //nolint:revive // t comes first
+func invoked(t *testing.T, ctx context.Context, book *bus.NodeBook, theirs *bus.Conn, n *aNode) (held chan *schemas.NodeCall, end chan error) {
 	t.Helper()
 	held, end = make(chan *schemas.NodeCall, 10), make(chan error, 1)
 	n.serve(theirs, n.key, func(call *schemas.NodeCall) *schemas.NodeOutcome { held <- call; return nil })

@@ -162,7 +162,10 @@ func TestSpec_N1_ListDirIsConfined(t *testing.T) {
 		}
 	}
 	m := newMachine(t, schemas.NodeConfig{Folders: map[string]string{"docs": dir, "more": outside}}, Pipeline{})
-	list := func(path string) schemas.Answer { t.Helper(); return m.invoke("fs.listDir", map[string]any{"path": path}) }
+	list := func(path string) schemas.Answer {
+		t.Helper()
+		return m.invoke("fs.listDir", map[string]any{"path": path})
+	}
 	for _, root := range []string{"", "/", "."} {
 		if a := list(root); string(a.Value) != `{"result":{"path":"","entries":[{"name":"docs","type":"folder"},{"name":"more","type":"folder"}]}}` {
 			t.Errorf("%q: %s %v", root, a.Value, a.Err)
