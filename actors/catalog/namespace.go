@@ -219,14 +219,14 @@ func (c *Catalog) describeNamespaces() string {
 	var b strings.Builder
 	left := namespaceBudget
 	for i, n := range c.namespaces {
-		text := "- `" + n.Global + "`"
+		lines := []string{"- `" + n.Global + "`"}
 		if about := oneLine(n.Description, namespaceLine); about != "" {
-			text += ": " + about
+			lines[0] += ": " + about
 		}
-		text += "\n"
 		for _, line := range commentLines(n.Prompt, namespacePrompt) {
-			text += "  " + line + "\n"
+			lines = append(lines, "  "+line)
 		}
+		text := strings.Join(lines, "\n") + "\n"
 		if left -= units(text); left < 0 {
 			fmt.Fprintf(&b, "- %s more: Object.keys(namespaces).\n", count(len(c.namespaces)-i, "namespace"))
 			break

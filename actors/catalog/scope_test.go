@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,11 +137,7 @@ func scopeObject(t *rapid.T, depth int) (object map[string]any, bad bool) {
 func refusable(v any) bool {
 	switch v := v.(type) {
 	case []any:
-		for _, child := range v {
-			if refusable(child) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, refusable)
 	case map[string]any:
 		if tool, ok := v["$tool"]; ok {
 			return tool == "hidden"

@@ -19,18 +19,22 @@ import (
 const pluginEnv = "CODECELL_TEST_PLUGIN"
 
 // runPlugin offers a tool and a namespace until it is killed.
-func runPlugin(url string) int {
+func runPlugin(url string) {
+	fmt.Fprintln(os.Stdout, servePlugin(url))
+	select {}
+}
+
+// servePlugin says "ready", or what went wrong.
+func servePlugin(url string) any {
 	conn, err := bus.Dial(context.Background(), bus.Options{URLs: []string{url}})
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return err
 	}
 	funcs, err := tool.Funcs("remote", tool.New("locate", "Locates a city.", func(_ context.Context, in findIn) (string, error) {
 		return strings.ToUpper(in.Query), nil
 	}))
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return err
 	}
 	_, err = tool.Start(context.Background(), conn, tool.Options{Providers: []tool.Provider{funcs}, Namespaces: []tool.Namespace{{
 		Owner: "remote", ID: "maps", Global: "maps", RequiredTools: []string{"locate"},
@@ -39,11 +43,9 @@ func runPlugin(url string) int {
 		},
 	}}})
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return err
 	}
-	fmt.Println("ready")
-	select {}
+	return "ready"
 }
 
 // A namespace of another process is there while the process is: once it is killed, new runs go without it, and programs of

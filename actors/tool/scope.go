@@ -5,7 +5,6 @@ import (
 	"encoding"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -270,8 +269,8 @@ func (w *scopeWriter) table(v reflect.Value) error {
 	}
 	rows := make([]row, 0, v.Len())
 	for at := v.MapRange(); at.Next(); {
-		key, err := keyText(at.Key())
-		if err != nil {
+		key, ok := keyText(at.Key())
+		if !ok {
 			w.fallback(v)
 			return nil
 		}
@@ -288,26 +287,26 @@ func (w *scopeWriter) table(v reflect.Value) error {
 	return nil
 }
 
-// keyText is a map's key as JSON has it.
-func keyText(key reflect.Value) (string, error) {
+// keyText is a map's key as JSON has it, if that is a text or a number.
+func keyText(key reflect.Value) (text string, ok bool) {
 	if key.Kind() == reflect.Interface {
 		key = key.Elem()
 	}
 	if key.IsValid() && key.CanInterface() {
-		if x, ok := key.Interface().(encoding.TextMarshaler); ok && key.Kind() != reflect.String {
-			text, err := guarded(x.MarshalText)
-			return string(text), err
+		if x, is := reflect.TypeAssert[encoding.TextMarshaler](key); is && key.Kind() != reflect.String {
+			made, err := guarded(x.MarshalText)
+			return string(made), err == nil
 		}
 	}
 	switch {
 	case key.Kind() == reflect.String:
-		return key.String(), nil
+		return key.String(), true
 	case key.CanInt():
-		return strconv.FormatInt(key.Int(), 10), nil
+		return strconv.FormatInt(key.Int(), 10), true
 	case key.CanUint():
-		return strconv.FormatUint(key.Uint(), 10), nil
+		return strconv.FormatUint(key.Uint(), 10), true
 	}
-	return "", errors.New("a key that is neither text nor a number")
+	return "", false
 }
 
 // fields writes a struct by its json tags.
