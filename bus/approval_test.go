@@ -178,8 +178,8 @@ func TestSpec_B4_ApprovalsBesideGarbage(t *testing.T) {
 func TestSpec_B4_P3_GarbageInTheBuckets(t *testing.T) {
 	conn := bustest.Conn(t)
 	book := bus.NewApprovalBook(conn)
-	real := pendingApproval("x1", time.Now())
-	if _, err := book.Open(t.Context(), real); err != nil {
+	honest := pendingApproval("x1", time.Now())
+	if _, err := book.Open(t.Context(), honest); err != nil {
 		t.Fatal(err)
 	}
 	put := func(bucket, key string, value []byte) {
@@ -204,7 +204,7 @@ func TestSpec_B4_P3_GarbageInTheBuckets(t *testing.T) {
 		t.Error(err)
 	}
 
-	lie := *real
+	lie := *honest
 	lie.Tool, lie.Input, lie.State = "read", schemas.JSON("{}"), schemas.ApprovalApproved
 	text, err := schemas.Encode(&lie)
 	if err != nil {

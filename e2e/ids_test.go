@@ -24,7 +24,7 @@ func TestTree_EveryRequirementHasATest(t *testing.T) {
 			continue
 		}
 		for _, m := range testName.FindAllSubmatch(content, -1) {
-			for _, part := range strings.Split(string(m[1]), "_") {
+			for part := range strings.SplitSeq(string(m[1]), "_") {
 				if id.MatchString(part) {
 					named[part] = true
 				}

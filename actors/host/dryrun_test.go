@@ -95,9 +95,9 @@ func TestDryRun_CallsOnlyWhatIsReplaySafe(t *testing.T) {
 	if r.Telemetry.CallCount != 4 {
 		t.Errorf("telemetry = %+v", r.Telemetry)
 	}
-	real := exec(t, open(t, n, "real"), `return (await mail({to: "ada"})).id`)
-	if string(real.Value) != `"real"` || real.DryRun != nil || s.mails.Load() != 1 {
-		t.Errorf("a run that isn't dry: %+v", real)
+	wet := exec(t, open(t, n, "real"), `return (await mail({to: "ada"})).id`)
+	if string(wet.Value) != `"real"` || wet.DryRun != nil || s.mails.Load() != 1 {
+		t.Errorf("a run that isn't dry: %+v", wet)
 	}
 }
 
