@@ -103,6 +103,10 @@ func TestCore_ProcessIsTheSessionsOwn(t *testing.T) {
 	if value, err := useAs(soon(t), p, call); err != nil || decode[processResult](t, value).Status != statusRunning {
 		t.Errorf("%s %v", value, err)
 	}
+	call.Identity.Sandbox = "box"
+	if _, err := useAs(soon(t), p, call); err == nil || !strings.Contains(err.Error(), "no command") {
+		t.Errorf("a sandbox reaches a command from outside: %v", err)
+	}
 }
 
 func TestCore_ProcessesAreBounded(t *testing.T) {

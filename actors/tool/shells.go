@@ -65,10 +65,10 @@ func environment(names []string) (env []string) {
 	return env
 }
 
-// ownerOf names the session that a command belongs to: only its programs see it.
+// ownerOf names the session that a command belongs to: only its programs see it, and those in a sandbox none from outside.
 func ownerOf(call *schemas.Call) string {
 	id := &call.Identity
-	return fmt.Sprintf("%q %q", cmp.Or(id.Agent, schemas.DefaultAgent), id.SessionKey)
+	return fmt.Sprintf("%q %q %q", cmp.Or(id.Agent, schemas.DefaultAgent), id.SessionKey, id.Sandbox)
 }
 
 // start starts a command, if there is room for it.
