@@ -10,10 +10,17 @@ import (
 )
 
 // A program that only a hook has made restart-safe is run again as one, whether the hook is asked or not; and what can't
-// be read is left alone, and in nobody's way (R1, R2, B4).
-func TestSpec_R2_RecoveredProgramsAreRestartSafe(t *testing.T) {
+// be read is left alone, and in nobody's way (R1, R2, B4). So it is where the host was started again with a configuration
+// that shows programs to no model any more (case 41).
+func TestSpec_R2_Case41_RecoveredProgramsAreRestartSafe(t *testing.T) {
+	for name, more := range map[string]string{"as before": "", "code mode is off by now": "tools: { codeMode: false }"} {
+		t.Run(name, func(t *testing.T) { recoverForged(t, more) })
+	}
+}
+
+func recoverForged(t *testing.T, more string) {
 	lab := newToolServer(t)
-	_, url := up(t, "--config", write(t, "config.json5", `{ mcpServers: { lab: { url: "`+lab.url+`" } } }`))
+	_, url := up(t, "--config", write(t, "config.json5", `{ mcpServers: { lab: { url: "`+lab.url+`" } }, `+more+` }`))
 	conn, err := bus.Dial(t.Context(), bus.Options{URLs: []string{url}})
 	if err != nil {
 		t.Fatal(err)
