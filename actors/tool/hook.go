@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/codecell/codecell/actors/policy"
@@ -20,6 +21,9 @@ const (
 	maxRewriteBytes = 16 << 20
 	// maxReasonBytes bounds what a hook says.
 	maxReasonBytes = 2000
+	// maxAsking is how many questions a function may have open at once. One that heeds no context leaves a goroutine behind
+	// with each.
+	maxAsking = 1024
 )
 
 // Hook is one hook as it's asked about calls (P1): a function of this program, or, from [BusHooks], processes on the bus.
@@ -63,6 +67,8 @@ func BusHooks(conn *bus.Conn, configured []schemas.HookConfig) []Hook {
 type asked struct {
 	*Hook
 	log *slog.Logger
+	// open counts the questions that the function hasn't answered.
+	open *atomic.Int64
 }
 
 // phases checks hooks and divides them by phase, keeping their order.
@@ -77,9 +83,9 @@ func phases(hooks []Hook, log *slog.Logger) (before, after []asked, err error) {
 		}
 		switch h.Phase {
 		case schemas.BeforeToolCall:
-			before = append(before, asked{h, log})
+			before = append(before, asked{h, log, new(atomic.Int64)})
 		case schemas.AfterToolCall:
-			after = append(after, asked{h, log})
+			after = append(after, asked{h, log, new(atomic.Int64)})
 		default:
 			return nil, nil, fmt.Errorf("tool: hook %s has the phase %q: expected %q or %q", h.Name, h.Phase, schemas.BeforeToolCall, schemas.AfterToolCall)
 		}
@@ -210,8 +216,13 @@ func (h asked) ask(ctx context.Context, event *schemas.HookEvent) (*schemas.Verd
 		verdict *schemas.Verdict
 		err     error
 	}
+	if h.open.Add(1) > maxAsking {
+		h.open.Add(-1)
+		return nil, fmt.Errorf("it has %d questions already that it hasn't answered", maxAsking)
+	}
 	answered := make(chan answer, 1)
 	go func() {
+		defer h.open.Add(-1)
 		a := answer{err: errors.New("it failed inside")}
 		defer func() {
 			if p := recover(); p != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -349,5 +350,47 @@ func TestSpec_P1_HooksAreAskedUnderAnyName(t *testing.T) {
 		if h.about(tc.about) != tc.want {
 			t.Errorf("a hook for %q about %s: %v", tc.tools, tc.about.ID(), !tc.want)
 		}
+	}
+}
+
+// A function that never answers and heeds no context fails every call, and doesn't pile up for ever what it is asked. When
+// it comes to itself, it is asked again (B2).
+func TestSpec_B2_AHookThatIsStuckIsAskedSoOftenOnly(t *testing.T) {
+	var entered atomic.Int64
+	stuck := make(chan struct{})
+	before, _, err := phases([]Hook{{Name: "stuck", Phase: schemas.BeforeToolCall, Timeout: time.Millisecond, Ask: func(context.Context, *schemas.HookEvent) (*schemas.Verdict, error) {
+		entered.Add(1)
+		<-stuck
+		return &schemas.Verdict{}, nil
+	}}}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error {
+		_, err := before[0].Before(t.Context(), callOf("t", "1", "{}"), &schemas.Tool{Name: "t"})
+		return err
+	}
+	var all sync.WaitGroup
+	for range maxAsking + 100 {
+		all.Go(func() {
+			if ask() == nil {
+				t.Error("it passes")
+			}
+		})
+	}
+	all.Wait()
+	if err := ask(); err == nil || !strings.Contains(err.Error(), "hook stuck failed: it has 1024 questions already") {
+		t.Error(err)
+	}
+	close(stuck)
+	for before[0].open.Load() > 0 {
+		runtime.Gosched()
+	}
+	if n := entered.Load(); n != maxAsking {
+		t.Errorf("it was asked %d times", n)
+	}
+	before[0].Timeout = time.Minute
+	if err := ask(); err != nil {
+		t.Error(err)
 	}
 }
