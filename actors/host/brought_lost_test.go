@@ -3,6 +3,7 @@ package host_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	osexec "os/exec"
@@ -19,27 +20,29 @@ import (
 // bringerEnv makes a process of this binary one that brings a tool for the run of "a": its value is the URL of the bus.
 const bringerEnv = "CODECELL_TEST_BRINGER"
 
-func runBringer(url string) int {
+// runBringer says on its output how far it is, and serves until it is killed.
+func runBringer(url string) error {
+	say := func(what string) { _, _ = os.Stdout.WriteString(what + "\n") } // the test misses what isn't said
 	ctx := context.Background()
 	conn, err := bus.Dial(ctx, bus.Options{URLs: []string{url}, Name: "bringer"})
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return err
 	}
 	run, err := bus.NewClient(conn).Open(ctx, schemas.Open{Identity: someone("a")})
-	if err == nil {
-		_, err = tool.Bring(ctx, run, tool.New("endless", "Never answers.", func(ctx context.Context, _ struct{}) (int, error) {
-			fmt.Println("called")
-			<-ctx.Done()
-			return 0, ctx.Err()
-		}))
-	}
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return err
 	}
-	fmt.Println("ready")
-	select {} // until it is killed
+	brought, err := tool.Bring(ctx, run, tool.New("endless", "Never answers.", func(ctx context.Context, _ struct{}) (int, error) {
+		say("called")
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}))
+	if err != nil {
+		return err
+	}
+	say("ready")
+	<-brought.Done()
+	return errors.New("nobody has killed the bringer")
 }
 
 // onTCP is a run on a node that others reach, by the node's own connection and by one of the test's.

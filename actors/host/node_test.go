@@ -22,7 +22,7 @@ var cache string
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv(bringerEnv); url != "" {
-		os.Exit(runBringer(url))
+		panic(runBringer(url))
 	}
 	if url := os.Getenv(pluginEnv); url != "" {
 		runPlugin(url)
