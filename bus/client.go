@@ -158,10 +158,17 @@ func failed(err error) *schemas.Result {
 	return &schemas.Result{Status: schemas.StatusFailed, Code: e.Code, Error: e.Message}
 }
 
-// gone says that a host has vanished.
+// gone says that a host has vanished while it was asked.
 func gone(host string) *schemas.Error {
-	return &schemas.Error{Code: schemas.RuntimeUnavailable, Message: fmt.Sprintf(
-		"host %s, which owns this run, is gone, and the run's cells with it; calls that were under way may have run. Look at earlier results, then open a new run", host)}
+	return &schemas.Error{Code: schemas.RuntimeUnavailable, Message: fmt.Sprintf("host %s, which owns this run, went away in the middle, and "+
+		"the run's cells with it; calls that were under way may have run. Look at their effects before you run anything again", host)}
+}
+
+// absent says that a host had vanished before it was asked, so that it hasn't heard the question.
+func absent(host string) *schemas.Error {
+	return &schemas.Error{Code: schemas.RuntimeUnavailable, Message: fmt.Sprintf("host %s, which owned this run, is gone, and the run's cells "+
+		"with it. What was asked now was not started; what was under way then may have run: look at earlier results before you run it "+
+		"again, in a new run", host)}
 }
 
 // cutOff says that a request was given up because the bus can't be reached.
@@ -182,7 +189,7 @@ func askHost[Rep any](ctx context.Context, c *Client, host, subject string, req 
 		return rep, nil
 	}
 	if errors.Is(err, ErrNoResponders) {
-		return nil, gone(host)
+		return nil, absent(host)
 	}
 	if e, ok := errors.AsType[*schemas.Error](context.Cause(asking)); ok {
 		return nil, e

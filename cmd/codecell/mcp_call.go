@@ -63,6 +63,8 @@ func (s *mcpSession) wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 			return nil, ctx.Err()
 		case err != nil:
 			return modelResult(failure(err)), nil
+		case result.Code == schemas.RuntimeUnavailable:
+			s.lostWith(in.RunID)
 		}
 		return modelResult(result), nil
 	})

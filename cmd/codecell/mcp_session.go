@@ -193,6 +193,16 @@ func (s *mcpSession) lost(run *bus.Run) {
 	}
 }
 
+// lostWith forgets the run if it is on the host of a cell that can't be waited for, since that host is gone.
+func (s *mcpSession) lostWith(cell string) {
+	s.mu.Lock()
+	run := s.run
+	s.mu.Unlock()
+	if host, err := bus.HostOf(cell); err == nil && run != nil && run.Host == host {
+		s.lost(run)
+	}
+}
+
 // watch follows the surface for as long as the session lasts, on whatever host its run is.
 func (s *mcpSession) watch() {
 	for s.ctx.Err() == nil {

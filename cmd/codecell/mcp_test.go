@@ -269,10 +269,19 @@ func TestSpec_U5_MCPSurvivesItsHost(t *testing.T) {
 	if got := client.exec(`return 3`); string(got.Value) != "3" {
 		t.Errorf("on the next host: %+v", got)
 	}
-	host()
+	third := host()
 	second.stop()
 	if tools := client.list(); len(tools) != 2 {
 		t.Errorf("listed when the host had just gone, and another was there: %v", tools)
+	}
+	parked = client.exec(`await yield_control()`)
+	host()
+	third.stop()
+	if got := client.wait(parked.RunID); got.Code != "runtime_unavailable" || !strings.Contains(got.Error, "was not started") {
+		t.Errorf("a cell that went with its host: %+v", got)
+	}
+	if got := client.exec(`return 4`); string(got.Value) != "4" {
+		t.Errorf("after a wait has told that the host is gone: %+v", got)
 	}
 }
 
