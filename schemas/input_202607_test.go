@@ -27,7 +27,7 @@ func TestSpec_J1_ParseExecInput202607(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: "code: give", `[]`: "expected the input to be a JSON object", `{"code":"x","command":"y"}`: "command: it differs",
 		`{"code":"x","language":"TypeScript"}`: "language: expected", `{"code":"x","language":""}`: "", `{"code":"x","awaitResults":true}`: "awaitResults: remove",
-		`{"code":"x","langauge":"js"}`: `did you mean "language"`, `{"code":1}`: "code: expected a string", `{"code":"x","title":"` + strings.Repeat("a", 121) + `"}`: "title: at most",
+		`{"code":"x","languag":"js"}`: `did you mean "language"`, `{"code":1}`: "code: expected a string", `{"code":"x","title":"` + strings.Repeat("a", 121) + `"}`: "title: at most",
 	} {
 		_, err := schemas.ParseExecInput202607(schemas.JSON(text))
 		if want == "" && err != nil || want != "" && (err == nil || err.Code != schemas.InvalidInput || !strings.Contains(err.Message, want)) {

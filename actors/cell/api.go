@@ -44,6 +44,9 @@ type Spec struct {
 	CallID string
 	// Source is the program, already accepted by the run.
 	Source string
+	// Programs says in a sentence without its full stop what programs are, for one that has an error of syntax. Empty: plain
+	// JavaScript.
+	Programs string
 	// Image is the memory that the guest starts from: the controller and the admitted catalog.
 	Image *Image
 	// Limits of the run (F2): defaults and clamps applied.

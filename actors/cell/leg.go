@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,10 +22,12 @@ type guest struct {
 	engine *wasm.Engine
 	image  *wasm.Image
 	source string
-	limits wasm.Limits
-	park   int // largest snapshot, in bytes
-	port   Port
-	log    *slog.Logger
+	// programs says what a program is, for one that isn't.
+	programs string
+	limits   wasm.Limits
+	park     int // largest snapshot, in bytes
+	port     Port
+	log      *slog.Logger
 
 	jobs      chan func() // of the live guest's goroutine
 	live      *wasm.Guest
@@ -39,9 +42,12 @@ type guest struct {
 	cancel    context.CancelFunc // of the running leg
 }
 
+// plainPrograms is what programs are unless the run says otherwise.
+const plainPrograms = "Programs are plain JavaScript, without types or modules"
+
 func newGuest(d Deps, s Spec, log *slog.Logger) *guest {
 	return &guest{
-		engine: d.Engine, image: s.Image, source: s.Source, port: s.Port, park: s.Limits.SnapshotBytes, log: log,
+		engine: d.Engine, image: s.Image, source: s.Source, programs: cmp.Or(s.Programs, plainPrograms), port: s.Port, park: s.Limits.SnapshotBytes, log: log,
 		limits: wasm.Limits{
 			MemoryBytes: int64(s.Limits.MemoryBytes),
 			OutputBytes: int64(s.Limits.OutputBytes),
@@ -245,23 +251,23 @@ func (g *guest) collect(end *LegDone, leg *wasm.Leg) {
 	end.Untrusted = end.Untrusted || g.untrusted
 	end.Unhandled = nil
 	if leg.Unhandled != nil {
-		end.Unhandled = thrown(leg.Unhandled)
+		end.Unhandled = g.thrown(leg.Unhandled)
 	}
 	if leg.Settled && !g.settled {
 		g.settled = true
 		end.Main = &Main{Value: leg.Value}
 		if leg.Err != nil {
-			end.Main.Err = thrown(leg.Err)
+			end.Main.Err = g.thrown(leg.Err)
 		}
 	}
 }
 
 // thrown is a program's own failure. The code comes from the controller, which sets one only for what
 // it refused itself; a program can't.
-func thrown(e *wasm.GuestError) *Failure {
+func (g *guest) thrown(e *wasm.GuestError) *Failure {
 	if e.Code == string(schemas.InvalidInput) {
-		return &Failure{Code: schemas.InvalidInput, Text: e.Error() +
-			"\nNo tools were dispatched. Programs are plain JavaScript, without types or modules: correct the source and submit it again."}
+		return &Failure{Code: schemas.InvalidInput, Text: e.Error() + "\nNo tools were dispatched. " + g.programs +
+			": correct the source and submit it again."}
 	}
 	return &Failure{Code: schemas.InternalError, Text: e.Error()}
 }

@@ -126,7 +126,7 @@ func TestSpec_J1_InputOfTheOlderContract(t *testing.T) {
 		`{"code":"return 1","language":1}`:                "language: expected a string",
 		`{"code":"return 1","typecheck":true}`:            "typecheck: there is no such field",
 		`{"code":"return 1","restartSafe":true}`:          "restartSafe: remove this field",
-		`{"code":"const a: number = 3; return a"}`:        `give language: "typescript"`,
+		`{"code":"const a: number = 3; return a"}`:        `types only with language: "typescript"`,
 		`{"code":"const a: = 3","language":"typescript"}`: "codecell:user.ts:1:10",
 	} {
 		r, err := run.Exec(t.Context(), schemas.Exec{Input: schemas.JSON(input)})

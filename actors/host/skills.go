@@ -85,7 +85,7 @@ func (l *skillLook) folder(folder string) {
 		l.problem("the folder %s can't be opened: %s", name, withoutPath(err))
 		return
 	}
-	defer root.Close() //nolint:errcheck // it was only read
+	defer root.Close()
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		l.problem("the folder %s can't be read: %s", name, withoutPath(err))

@@ -180,7 +180,8 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 	r.spec.Env.CellSpawned(id, ctx.Self(), self)
 	pid, err := ctx.SpawnNamed(cell.New(r.spec.Cells, cell.Spec{
 		Address: address, Title: m.input.Title, CallID: m.exec.Msg.CallID, Source: m.source,
-		Image: m.admission.Image, Limits: m.admission.Limits, Start: m.exec.Start,
+		Programs: programsAre(m.admission.Languages),
+		Image:    m.admission.Image, Limits: m.admission.Limits, Start: m.exec.Start,
 		RestartSafe: m.input.RestartSafe, Required: m.input.AwaitResults, Live: m.admission.Live,
 		Record: r.spec.Bind || port.gate != nil || port.calls != nil, Port: port, Reply: explainSyntax(m.input, m.admission.Languages, reply),
 	}), id)

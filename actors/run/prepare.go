@@ -80,6 +80,14 @@ func openSession(spec *Spec) (Session, error) {
 	return spec.Env.Session(spec.Identity.SessionKey)
 }
 
+// programsAre says what programs are where they may be TypeScript too.
+func programsAre(languages []string) string {
+	if !slices.Contains(languages, schemas.LanguageTypeScript) {
+		return ""
+	}
+	return "Programs have no modules, and types only with language: \"typescript\""
+}
+
 // explainSyntax adds to a syntax error what a model most often got wrong: it wrote TypeScript (X2). Where that may be
 // written, the transformer is left alone: it's for programs that say what they are (J1).
 func explainSyntax(in schemas.ExecInput, languages []string, reply cell.Reply) cell.Reply {
@@ -94,9 +102,7 @@ func explainSyntax(in schemas.ExecInput, languages []string, reply cell.Reply) c
 			return
 		}
 		if slices.Contains(languages, schemas.LanguageTypeScript) {
-			explained := *result
-			explained.Error += "\nIf the program is TypeScript, give language: \"typescript\"."
-			reply(&explained)
+			reply(result) // it says how to give types
 			return
 		}
 		// Off the cell's goroutine: telling takes a process.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,7 +88,7 @@ func transformTypeScript(ctx context.Context, source string) (*transformed, erro
 			// The runtime gave up, as it does when a stack is exhausted.
 			return &transformed{Message: "the program is nested too deeply", Line: 1, Column: 1}, nil
 		}
-		return nil, fmt.Errorf("%w: its process ended without an answer: %v", errTransform, err)
+		return nil, fmt.Errorf("%w: its process ended without an answer: %w", errTransform, cmp.Or(err, errNoAnswer))
 	}
 	return &t, nil
 }
@@ -100,7 +101,10 @@ func ownPath() (string, error) {
 	return os.Executable()
 }
 
-var errTooMuch = errors.New("the answer is too long")
+var (
+	errTooMuch  = errors.New("the answer is too long")
+	errNoAnswer = errors.New("it said nothing")
+)
 
 // boundedBuffer takes so many bytes and no more.
 type boundedBuffer struct {

@@ -23,25 +23,31 @@ const (
 	transformerStack = 128 << 20
 )
 
-// A transformer is the same program again, so that whoever embeds codecell needs no second one. It must not come to main.
+// A transformer is the same program again, so that whoever embeds codecell needs no second one.
 func init() {
-	if os.Getenv(transformerEnv) == "" {
-		return
+	if os.Getenv(transformerEnv) != "" {
+		os.Exit(beTransformer()) //nolint:forbidigo // this process must not come to main
 	}
+}
+
+// beTransformer answers one program, and gives the exit code.
+func beTransformer() int {
 	debug.SetMaxStack(transformerStack)
-	time.AfterFunc(2*maxTransform, func() { os.Exit(1) }) // whoever would have ended it is gone
+	time.AfterFunc(2*maxTransform, func() {
+		os.Exit(1) //nolint:forbidigo // whoever would have ended this process is gone
+	})
 	source, err := io.ReadAll(io.LimitReader(os.Stdin, schemas.MaxCodeBytes+1))
 	if err != nil {
-		os.Exit(1)
+		return 1
 	}
 	answer, err := json.Marshal(runTransformer(string(source)))
 	if err != nil {
-		os.Exit(1)
+		return 1
 	}
 	if _, err := os.Stdout.WriteString(transformerMark + string(answer)); err != nil {
-		os.Exit(1)
+		return 1
 	}
-	os.Exit(0)
+	return 0
 }
 
 const (
