@@ -74,6 +74,7 @@ check: setup ## everything that must hold before a change lands, but for the pro
 .PHONY: checkjs
 checkjs:
 	cat wasm/guest/js/*.js | node --check -
+	node --check examples/service.mjs
 	@for f in examples/*.js; do { echo '(async () => {'; cat $$f; echo '})'; } | node --check - || { echo "in $$f"; exit 1; }; done
 
 .PHONY: bench

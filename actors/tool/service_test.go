@@ -70,6 +70,7 @@ func TestSpec_U3_EndpointsAreTools(t *testing.T) {
 		bustest.MicroEndpoint{Name: "internal", Handle: says("1")},
 	)
 	e := offering(t, conn, "weather")
+	awaitTools(t, e, "forecast guarded nothing")
 	offer := e.Offers()[0]
 	if len(offer.Tools) != 3 || len(offer.Problems) != 0 || offer.Owner != "weather" || offer.Source != schemas.SourceNative {
 		t.Fatalf("the offer is %+v", offer)
@@ -113,6 +114,7 @@ func TestSpec_U3_FailuresSayWhatIsKnown(t *testing.T) {
 		endpointOf("broken", says("1"), metaInput, `{"type":"nonsense"}`),
 	)
 	e := offering(t, conn, "svc")
+	awaitTools(t, e, "broken fails garbage patient silent wrong")
 	c := newCaller(t, conn)
 	for _, want := range []struct {
 		tool, args string
@@ -241,6 +243,11 @@ func TestSpec_U3_DiscoveryIsBounded(t *testing.T) {
 	}
 	defer a.Close()
 	e := offering(t, conn, "many")
+	var names []string
+	for i := range maxServiceTools {
+		names = append(names, fmt.Sprintf("t%04d", i))
+	}
+	awaitTools(t, e, strings.Join(names, " "))
 	if n := len(e.Offers()[0].Tools); n != maxServiceTools {
 		t.Errorf("%d tools are offered, want %d", n, maxServiceTools)
 	}
