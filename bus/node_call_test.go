@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,4 +169,50 @@ func TestSpec_N2_ForgedAnswers(t *testing.T) {
 			wantCallError(t, err, schemas.Unknown, "isn't the node's")
 		})
 	}
+}
+
+// TestSpec_N2_ManyCallsAtOnce: heartbeats and calls side by side never make a node look gone.
+func TestSpec_N2_ManyCallsAtOnce(t *testing.T) {
+	conn := bustest.Conn(t)
+	book := bus.NewNodeBook(conn)
+	n := announce(t, conn, newNodeKey(t), "mac")
+	n.pair(book)
+	n.serve(conn, n.key, echoes)
+	kv, err := conn.JetStream().KeyValue(t.Context(), "codecell_nodes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := kv.Get(t.Context(), n.key.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.close() // what it would say would be newer
+	put := func() {
+		if _, err := kv.Put(t.Context(), n.key.ID(), said.Value()); err != nil {
+			t.Error(err)
+		}
+	}
+	put()
+	var calls, beats sync.WaitGroup
+	beating, stop := context.WithCancel(t.Context())
+	beats.Go(func() {
+		for beating.Err() == nil {
+			put()
+		}
+	})
+	for range 4 {
+		calls.Go(func() {
+			for range 10 {
+				if list, err := book.Paired(t.Context()); err != nil || len(list) != 1 || !list[0].Connected {
+					t.Errorf("%+v %v", list, err)
+				}
+				if v, err := book.Invoke(t.Context(), n.key.ID(), "a.b", schemas.JSON(`1`), time.Minute); err != nil || string(v) != "1" {
+					t.Errorf("%s %v", v, err)
+				}
+			}
+		})
+	}
+	calls.Wait()
+	stop()
+	beats.Wait()
 }
