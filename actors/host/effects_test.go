@@ -37,7 +37,7 @@ func TestSpec_E5_Case80_FailedResultsListEffects(t *testing.T) {
 		{"after three of five writes", `for (let n = 1; n <= 5; n++) { if (n == 4) throw new Error("stop"); await write({n}) }`, "write done, write done, write done"},
 		{"with two of five writes that wait for a place",
 			`const all = [write({n: 1}), held({n: 2}), held({n: 3}), write({n: 4}), write({n: 5})]; await all[0]; throw new Error("stop")`,
-			"write done, held unknown, held unknown, write not_started, write not_started"},
+			"write done, held started, held started, write not_started, write not_started"},
 		{"the fourth of five writes fails", `await Promise.all([1, 2, 3].map(n => write({n}))); await fails({}); await write({n: 5})`,
 			"write done, write done, write done, fails failed"},
 	} {
