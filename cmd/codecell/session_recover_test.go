@@ -19,6 +19,7 @@ func TestSpec_R2_Case41_RecoveredProgramsAreRestartSafe(t *testing.T) {
 }
 
 func recoverForged(t *testing.T, more string) {
+	t.Helper()
 	lab := newToolServer(t)
 	_, url := up(t, "--config", write(t, "config.json5", `{ mcpServers: { lab: { url: "`+lab.url+`" } }, `+more+` }`))
 	conn, err := bus.Dial(t.Context(), bus.Options{URLs: []string{url}})
