@@ -19,8 +19,6 @@ const (
 	// maxTransform bounds the time in which one program is transformed. An ordinary one takes milliseconds, and the start
 	// of the process some more.
 	maxTransform = 5 * time.Second
-	// maxHint bounds the time in which a program that is no JavaScript is found to be TypeScript.
-	maxHint = time.Second
 	// maxTransformers is how many programs are transformed at once; more wait, within their budgets.
 	maxTransformers = 4
 	// maxTransformed bounds what a transformation may answer, in bytes: a program, and room for what TypeScript's enums and
@@ -152,10 +150,10 @@ func (p *prepared) transform(ctx context.Context) {
 }
 
 // IsTypeScript tells, of a program that is not JavaScript, whether it is TypeScript, so that the refusal can name the
-// cause (X2). It is asked only after a syntax error, and answers within a second. What the transformer takes for JavaScript,
+// cause (X2). It is asked only after a syntax error, and answers within [maxTransform]. What the transformer takes for JavaScript,
 // as it does a program that closes the function around it, has another fault than its types.
 func IsTypeScript(source string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), maxHint)
+	ctx, cancel := context.WithTimeout(context.Background(), maxTransform)
 	defer cancel()
 	t, err := transformTypeScript(ctx, source)
 	return err == nil && t.Message == "" && !t.Plain
