@@ -47,7 +47,7 @@ func TestSpec_C7_InputHints(t *testing.T) {
 	}
 }
 
-func TestSpec_M4_ArraysOfUnions(t *testing.T) {
+func TestSpec_M4_Case56_ArraysOfUnions(t *testing.T) {
 	// CASES 56: the whole union is the element, and both ways to a declaration give the same text.
 	for items, want := range map[string]string{
 		`{"enum":["a","b"]}`:                                    `Array<"a" | "b">`,

@@ -122,3 +122,19 @@ func TestSpec_G1_Case11_Globals(t *testing.T) {
 		const functions = [text, json, yield_control, setTimeout, clearTimeout, rec, catalog.search, catalog.all, API.list, API.read].map(f => typeof f);
 		return [absent, [...new Set(functions)], typeof MCP, typeof console.log, (await rec({n: 1})).n]`), `[[],["function"],"object","function",1]`)
 }
+
+// Case 10: nothing becomes a promise by answering every property, and a tool named then is a tool.
+func TestSpec_G7_Case10_NothingIsThenable(t *testing.T) {
+	l := newLab()
+	n := node(t, nil, append(l.tools(), l.tool("then", 0, nil))...)
+	result := exec(t, open(t, n, "a"), `
+		const c = await catalog, m = await MCP, a = await API, f = await rec, s = await store, r = await results, ns = await namespaces;
+		const same = [c === catalog, m === MCP, a === API, f === rec, s === store, r === results, ns === namespaces];
+		const [found] = await catalog.search("then");
+		return [same.every(Boolean), typeof String(MCP), JSON.stringify(MCP), typeof found, (await found) === found, typeof globalThis.then,
+			(await globalThis[found.callableName]({n: 1})).n, (await found({n: 2})).n, found.toolName]`)
+	mustComplete(t, result, `[true,"string","{}","function",true,"undefined",1,2,"then"]`)
+	if l.calls("then") != 2 || l.calls("rec") != 0 || result.Telemetry.CallCount != 2 {
+		t.Errorf("then was called %d times, rec %d, and %d calls were counted", l.calls("then"), l.calls("rec"), result.Telemetry.CallCount)
+	}
+}

@@ -75,7 +75,7 @@ func through(t testing.TB, s *Server, tool, args string) (schemas.JSON, *schemas
 	}, nil, quiet)
 }
 
-func TestSpec_M2_NativeResults(t *testing.T) {
+func TestSpec_M2_Case60_Case61_NativeResults(t *testing.T) {
 	s := connected(t, serverConfig("good"))
 	for _, c := range []struct{ tool, args, want string }{
 		{"digits", `{}`, `{"content":[{"type":"text","text":"<b>"}],"structuredContent":{"id":12345678901234567890,"x":1.10,"z":1e3}}`},
