@@ -135,9 +135,14 @@ func TestSpec_U2_LongCallsAreAcknowledgedOnce(t *testing.T) {
 	if r := f.next(); r.Answer.State != schemas.AnswerDone {
 		t.Errorf("%+v", r.Answer)
 	}
-	pong, err = bus.Ask[schemas.Pong](soon(t), conn, bus.ExecutorSubject(e.ID()), &schemas.Ping{Calls: []string{"cell." + f.call.ID}})
-	if err != nil || len(pong.Gone) != 1 {
-		t.Errorf("%+v %v", pong, err)
+	for { // a call is held for a moment after its answer is out
+		pong, err = bus.Ask[schemas.Pong](soon(t), conn, bus.ExecutorSubject(e.ID()), &schemas.Ping{Calls: []string{"cell." + f.call.ID}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(pong.Gone) == 1 {
+			break
+		}
 	}
 	f.silent()
 }
