@@ -51,7 +51,7 @@ started again. SIGINT or SIGTERM lets running commands end.`,
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "what the node is called (default node.name of the configuration)")
-	cmd.Flags().StringVar(&key, "key", "", "`file` of the node's key, made if there is none (default node.key of the configuration, else codecell/node.key in the user's configuration folder)")
+	cmd.Flags().StringVar(&key, "key", "", "`file` of the node's key, made if there is none (default the config's node.key, else one in the user's config folder)")
 	cmd.Flags().DurationVar(&drain, "drain-timeout", drainTimeout, "how long running commands may take to end")
 	return cmd
 }
