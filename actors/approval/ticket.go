@@ -146,7 +146,8 @@ func (t *ticket) reconsider(ctx context.Context) {
 	next := t.now
 	next.State, next.By, next.DecidedAt = schemas.ApprovalApproved, used.By, time.Now().UnixNano()
 	next.Note = "by the grant of approval " + used.Approval
-	if err := t.record(ctx, next); err != nil {
+	// The grant is used, so that this goes on record, even if nobody wants the call any more.
+	if err := t.record(context.WithoutCancel(ctx), next); err != nil {
 		t.g.Logger.Warn("a grant was used, and the approval can't be put on record", "approval", t.now.ID, "error", err)
 		return
 	}
