@@ -73,15 +73,7 @@ func ParseExecInput(input JSON) (ExecInput, *Error) {
 	if in.Title, err = oneLine(title); err != nil {
 		return in, err
 	}
-	code, err := f.text("code")
-	if err != nil {
-		return in, err
-	}
-	command, err := f.text("command")
-	if err != nil {
-		return in, err
-	}
-	if in.Code, err = program(code, command); err != nil {
+	if in.Code, err = f.program(); err != nil {
 		return in, err
 	}
 	if in.RestartSafe, err = f.flag("restartSafe"); err != nil {
@@ -185,6 +177,19 @@ func oneLine(title string) (string, *Error) {
 		return "", Refuse("title", fmt.Sprintf("title: at most %d characters, got %d: shorten it", MaxTitle, n))
 	}
 	return title, nil
+}
+
+// program reads the program under its two names (X1).
+func (f fields) program() (string, *Error) {
+	code, err := f.text("code")
+	if err != nil {
+		return "", err
+	}
+	command, err := f.text("command")
+	if err != nil {
+		return "", err
+	}
+	return program(code, command)
 }
 
 // program settles the two names of the program.

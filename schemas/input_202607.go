@@ -33,15 +33,7 @@ func ParseExecInput202607(input JSON) (ExecInput, *Error) {
 	if err := f.known(exec202607Fields); err != nil {
 		return in, err
 	}
-	code, err := f.text("code")
-	if err != nil {
-		return in, err
-	}
-	command, err := f.text("command")
-	if err != nil {
-		return in, err
-	}
-	if in.Code, err = program(code, command); err != nil {
+	if in.Code, err = f.program(); err != nil {
 		return in, err
 	}
 	if in.Language, err = f.text("language"); err != nil {

@@ -22,23 +22,7 @@ func hookedNode(t *testing.T, config *schemas.Config, hooks []tool.Hook, tools .
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	n, err := host.Up(ctx, host.NodeOptions{Config: config, Providers: []tool.Provider{funcs}, Hooks: hooks, CacheDir: cache})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := n.Close(ctx); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	if err := n.Ready(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return nodeWith(t, host.NodeOptions{Config: config, Providers: []tool.Provider{funcs}, Hooks: hooks})
 }
 
 // spy is a hook that notes what it's asked, and decides as the test says.

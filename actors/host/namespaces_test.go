@@ -44,29 +44,6 @@ func shop(t *testing.T) (tool.Provider, tool.Namespace) {
 	}
 }
 
-// nodeWith starts a node with these.
-func nodeWith(t *testing.T, o host.NodeOptions) *host.Node {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	o.CacheDir = cache
-	n, err := host.Up(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := n.Close(ctx); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	if err := n.Ready(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // execText is what a model reads about exec.
 func execText(s schemas.Surface) string { return s.Tools[0].Description }
 

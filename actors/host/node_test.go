@@ -73,9 +73,16 @@ func node(t *testing.T, config *schemas.Config, tools ...tool.Func) *host.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return nodeWith(t, host.NodeOptions{Config: config, Providers: []tool.Provider{funcs}})
+}
+
+// nodeWith starts a node with these.
+func nodeWith(t *testing.T, o host.NodeOptions) *host.Node {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	n, err := host.Up(ctx, host.NodeOptions{Config: config, Providers: []tool.Provider{funcs}, CacheDir: cache})
+	o.CacheDir = cache
+	n, err := host.Up(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
