@@ -217,15 +217,15 @@ func TestSpec_W1_G9_Case43_EverythingSurvives(t *testing.T) {
 		class Box { #v = 5; get v() { return this.#v } bump() { this.#v++ } } const box = new Box(); box.bump();
 		const add = (a) => n + a; const re = /a(b)/g; re.lastIndex = 1; const when = Date.now(); const seed = Math.random();
 		const bytes = new Uint8Array([1, 2, 3]); const text8 = new TextEncoder().encode("é"); const sym = Symbol("s");
-		let rang = false; setTimeout(() => { rang = true }, 1);
+		const rings = new Promise((done) => setTimeout(done, 1, "rang"));
 		const pending = held({n: 9});
 		await yield_control();
 		n += x;
 		const after = await pending;
 		return [x, n, map.get("k").deep[0], set.has(map), weak.get(map), g.next().value, box.v, add(1), re.lastIndex,
-			Date.now() >= when, Math.random() !== seed, [...bytes].join(), text8.length, sym.description, after.n, rang, (await fast({n: 3})).n, catalog.all().length > 3]`
+			Date.now() >= when, Math.random() !== seed, [...bytes].join(), text8.length, sym.description, after.n, await rings, (await fast({n: 3})).n, catalog.all().length > 3]`
 	first := exec(t, run, code)
 	mustWait(t, first, schemas.ReasonPendingTools)
 	close(l.gate)
-	mustComplete(t, wait(t, n, "a", "w", first.RunID), `[2,3,1,true,"w",1,6,4,1,true,true,"1,2,3",2,"s",9,true,3,true]`)
+	mustComplete(t, wait(t, n, "a", "w", first.RunID), `[2,3,1,true,"w",1,6,4,1,true,true,"1,2,3",2,"s",9,"rang",3,true]`)
 }

@@ -28,7 +28,7 @@ func TestSpec_W1_CommandsOfASession(t *testing.T) {
 	cli{}.do(t, at("wait", id, "--session", "other")...).want(t, exitFailed, "invalid_input", "different session")
 	cli{}.do(t, at("wait", id)...).want(t, exitFailed, "invalid_input")
 	again := cli{}.do(t, at("wait", id, "--session", "one")...).want(t, exitWaiting, "b\n")
-	if strings.Contains(again.out, "a\n") {
+	if strings.HasPrefix(again.out, "a\n") || strings.Contains(again.out, "\na\n") { // a runId may end in a
 		t.Errorf("output came twice: %s", again.out)
 	}
 	object := cli{}.do(t, at("wait", id, "--session", "one", "--json")...).want(t, exitCompleted).object(t)
