@@ -62,6 +62,10 @@ var rows = []Row{
 
 	{Verb: "feed.run.opened", Address: onRun, New: of[schemas.RunOpened]()},
 	{Verb: "feed.run.closed", Address: onRun, New: of[schemas.RunClosed]()},
+	{Verb: "feed.turn.started", Address: onRun, New: of[schemas.TurnStarted]()},
+	{Verb: "feed.turn.requested", Address: onRun, New: of[schemas.TurnRequested]()},
+	{Verb: "feed.turn.ended", Address: onRun, New: of[schemas.TurnEnded]()},
+	{Verb: "feed.cell.noted", Address: onCell, New: of[schemas.CellNoted]()},
 	{Verb: "feed.cell.started", Address: onCell, New: of[schemas.CellStarted]()},
 	{Verb: "feed.cell.parked", Address: onCell, New: of[schemas.CellParked]()},
 	{Verb: "feed.cell.resumed", Address: onCell, New: of[schemas.CellResumed]()},
@@ -100,6 +104,14 @@ func FactSubject(fact any) (string, error) {
 		return join2("feed.run.opened", f.Host, f.Run), nil
 	case *schemas.RunClosed:
 		return join2("feed.run.closed", f.Host, f.Run), nil
+	case *schemas.TurnStarted:
+		return join2("feed.turn.started", f.Host, f.Run), nil
+	case *schemas.TurnRequested:
+		return join2("feed.turn.requested", f.Host, f.Run), nil
+	case *schemas.TurnEnded:
+		return join2("feed.turn.ended", f.Host, f.Run), nil
+	case *schemas.CellNoted:
+		return onCellOf("feed.cell.noted", f.Address), nil
 	case *schemas.CellStarted:
 		return onCellOf("feed.cell.started", f.Address), nil
 	case *schemas.CellParked:

@@ -150,8 +150,8 @@ func TestSpec_U4_EveryFactHasARow(t *testing.T) {
 			t.Errorf("%s leads to %T (%v), want %T", subject, back, err, fact)
 		}
 	}
-	if seen != 20 {
-		t.Errorf("%d rows of facts, want one for each of the 20 types", seen)
+	if seen != 24 {
+		t.Errorf("%d rows of facts, want one for each of the 24 types", seen)
 	}
 	if _, err := bus.FactSubject(&schemas.Exec{}); err == nil {
 		t.Error("an Exec passed for a fact")

@@ -60,6 +60,11 @@ var rooms = map[string]room{
 		from:  []string{"schemas", "bus"},
 		tests: []string{"bus/bustest", "github.com/nats-io/nats.go"},
 	},
+	"actors/agent": {
+		from:      []string{"schemas", "bus"},
+		libraries: []string{"github.com/openai/openai-go/v3"},
+		tests:     []string{"bus/bustest", "actors/host"},
+	},
 	"actors/slot": {libraries: []string{"github.com/asynkron/protoactor-go"}},
 	"actors/cell": {
 		from:      []string{"schemas", "wasm", "actors/slot"},

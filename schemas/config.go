@@ -30,6 +30,11 @@ type Config struct {
 	// Nodes says what programs may do with nodes, Node what a process lets others do that is one itself.
 	Nodes NodesConfig `json:"nodes"`
 	Node  NodeConfig  `json:"node"`
+	// Provider is whom turns of agents ask, Turns what bounds them (V4), Models what is known of models, by pattern of
+	// "provider/model"; take that from [Config.TraitsOf].
+	Provider ProviderConfig         `json:"provider"`
+	Turns    TurnConfig             `json:"turns"`
+	Models   map[string]ModelTraits `json:"models"`
 }
 
 // SkillsConfig says which skills programs can read (G11).
@@ -105,6 +110,16 @@ type ToolsConfig struct {
 	// Owners are the senders who may use owner-only tools. Global only.
 	Owners  []string      `json:"owners"`
 	Sandbox SandboxConfig `json:"sandbox"`
+	// Restricted holds what applies to the calls of restricted runs in addition (A6).
+	Restricted RestrictedTools `json:"restricted"`
+	// Swarm lets agents start agents (G10). Global only.
+	Swarm *SwarmConfig `json:"swarm"`
+}
+
+// RestrictedTools are the lists for the calls of runs for background work. Nil for Allow means all.
+type RestrictedTools struct {
+	Allow []string `json:"allow"`
+	Deny  []string `json:"deny"`
 }
 
 // SandboxConfig holds what applies to runs in a sandbox in addition.
@@ -134,6 +149,9 @@ type AgentDefaults struct {
 type AgentConfig struct {
 	Tools  ToolsConfig            `json:"tools"`
 	Models map[string]ModelConfig `json:"models"`
+	// Model is the model of its turns, as [ProviderConfig].Model, and Instructions what the model is told first.
+	Model        string `json:"model"`
+	Instructions string `json:"instructions"`
 }
 
 // ModelConfig is what is set for one model. CodeMode is nil if nothing is said.

@@ -48,6 +48,14 @@ func limit(def, low, high int, values ...*float64) int {
 	return def
 }
 
+// positive gives a usable value, as [limit] does, and 0 without one. It is bounded so that sums of some can't overflow.
+func positive(v *float64) float64 {
+	if v == nil || !(*v > 0) {
+		return 0
+	}
+	return min(*v, 1e15)
+}
+
 // Tool Search modes (F3).
 const (
 	ToolSearchCode      = "code"

@@ -39,7 +39,7 @@ type schemaWalker struct {
 // are global in one struct that serves agents too.
 var (
 	onlyInSchema = []string{"$schema"}
-	onlyInTypes  = []string{"agents.entries.*.tools.owners"}
+	onlyInTypes  = []string{"agents.entries.*.tools.owners", "agents.entries.*.tools.swarm"}
 )
 
 func (w *schemaWalker) compare(path string, typ reflect.Type, schema map[string]any) {

@@ -27,6 +27,15 @@ type CellStarted struct {
 	Title   string  `msgpack:"title" json:"title"`
 }
 
+// CellNoted says what a program tells of its progress, by phase or log (G10): feed.cell.noted.<host>.<cell>
+type CellNoted struct {
+	At      int64   `msgpack:"at" json:"at"`
+	Address Address `msgpack:"address" json:"address"`
+	// Phase is the phase that the program is in; Text is empty for the beginning of one. Both are bounded.
+	Phase string `msgpack:"phase,omitempty" json:"phase,omitempty"`
+	Text  string `msgpack:"text,omitempty" json:"text,omitempty"`
+}
+
 // CellParked says that the caller has a waiting result: feed.cell.parked.<host>.<cell>. The cell
 // keeps a snapshot of so many bytes, or, where it parks live, its guest.
 type CellParked struct {

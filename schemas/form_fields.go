@@ -14,6 +14,8 @@ func (i *Identity) fields(f *form) {
 	maybeText(f, "sender", &i.Sender)
 	maybeText(f, "channel", &i.Channel)
 	maybeText(f, "sandbox", &i.Sandbox)
+	maybeNumber(f, "depth", &i.Depth)
+	f.maybeTrue("restricted", &i.Restricted)
 }
 
 func (c *Call) fields(f *form) {

@@ -13,6 +13,11 @@ type Identity struct {
 	Sender  string `msgpack:"sender,omitempty" json:"sender,omitempty"`
 	Channel string `msgpack:"channel,omitempty" json:"channel,omitempty"`
 	Sandbox string `msgpack:"sandbox,omitempty" json:"sandbox,omitempty"`
+	// Depth is how many agents stand between the run and the one that somebody started: 0 for that one (G10).
+	Depth int `msgpack:"depth,omitempty" json:"depth,omitempty"`
+	// Restricted: background work. The model is shown what it would be otherwise, while tools.restricted applies to each
+	// call (A6).
+	Restricted bool `msgpack:"restricted,omitempty" json:"restricted,omitempty"`
 }
 
 // Address names a cell on the bus.

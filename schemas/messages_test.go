@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	anIdentity = schemas.Identity{Agent: "default", SessionID: "s-1", SessionKey: "main", Run: "turn-7", Sender: "ada", Channel: "cli", Sandbox: "box"}
+	anIdentity = schemas.Identity{Agent: "default", SessionID: "s-1", SessionKey: "main", Run: "turn-7", Sender: "ada", Channel: "cli", Sandbox: "box", Depth: 1, Restricted: true}
 	anAddress  = schemas.Address{Host: "h1", Run: "r1", Cell: "c1"}
 	aGrant     = &schemas.Grant{Scope: schemas.GrantCell, Calls: 10, Used: 1, Match: schemas.JSON(`{"type":"object"}`), Expires: 1767225600000000000,
 		Source: schemas.SourceNative, Owner: "core", Tool: "write", Approval: "e1-a1", By: "ada"}
@@ -27,9 +27,13 @@ var (
 	aSurface = schemas.Surface{Tools: []schemas.SurfaceTool{{
 		Direct: true, Name: "exec", Title: "Run", Description: "Runs a program.",
 		InputSchema: schemas.JSON(`{"type":"object"}`), OutputSchema: schemas.JSON(`{}`),
-	}}, Version: "v-1"}
+		Control: true,
+	}}, Version: "v-1", Mode: schemas.ModeSearch, Search: schemas.ToolSearchTools, Prompt: "Tools: read.", CatalogSize: 3,
+		Sources: schemas.SourceCounts{Native: 1, MCP: 1, Client: 1}}
 	anEntry  = schemas.CatalogEntry{CallableName: "read", ToolName: "read", Owner: "core", Source: schemas.SourceNative, Description: "Reads.", Input: "{path: string}", Output: "{content: string}"}
 	aCommand = schemas.NodeCommand{Name: "backup.start", Description: "Backs up.", Params: schemas.JSON(`{"type":"object"}`)}
+	aTotal   = &schemas.RunTotals{Searches: 1, Describes: 2, Calls: 3, Called: []schemas.CalledTool{{ID: "mcp:fs:read", Source: schemas.SourceMCP, Count: 3}}, Dropped: 1}
+	aUsage   = schemas.Usage{InputTokens: 1000, CachedTokens: 500, OutputTokens: 20}
 	aCounted = schemas.Telemetry{
 		CatalogSize: 3, Sources: schemas.SourceCounts{Native: 1, MCP: 1, Client: 1}, CounterScope: "run-1", SearchCount: 1, DescribeCount: 2, CallCount: 3,
 		VisibleTools: []string{"exec", "wait"}, Calls: []schemas.CallOutcome{{ID: "1", Tool: "read", Outcome: schemas.Done}},
@@ -38,7 +42,7 @@ var (
 
 // messages holds one full value of every type that travels, and so one row of every golden file.
 var messages = []any{
-	schemas.Ack{Err: anError},
+	schemas.Ack{Err: anError, Totals: aTotal},
 	schemas.Approval{ID: "e1-a1", Executor: "e1", State: schemas.ApprovalApproved, Tool: "write", Source: schemas.SourceNative, Owner: "core",
 		Input: schemas.JSON(`{"path":"a"}`), Call: "1", ParentID: "toolu_1", Address: anAddress, Identity: anIdentity, Reason: "tools.approve includes it",
 		Opened: 1767225600000000000, Deadline: 1767225900000000000, DecidedAt: 1767225660000000000, By: "ada", Note: "fine", Grant: aGrant},
@@ -66,6 +70,7 @@ var messages = []any{
 	schemas.CallStarted{At: 1767225600000000000, Address: anAddress, Call: "1", Executor: "e1"},
 	schemas.Cancel{Identity: anIdentity, Operator: true, Reason: "asked"},
 	schemas.CellEnded{At: 1767225600000000000, Address: anAddress, Status: schemas.StatusFailed, Code: schemas.Timeout, Calls: 2, DurationUs: 10_000_000},
+	schemas.CellNoted{At: 1767225600000000000, Address: anAddress, Phase: "collect", Text: "3 of 4"},
 	schemas.CellParked{At: 1767225600000000000, Address: anAddress, Reason: schemas.ReasonYield, Pending: 2, SnapshotBytes: 44000},
 	schemas.CellResumed{At: 1767225600000000000, Address: anAddress},
 	schemas.CellStarted{At: 1767225600000000000, Address: anAddress, Title: "Count the files"},
@@ -74,7 +79,8 @@ var messages = []any{
 	schemas.Described{Surface: aSurface, Catalog: []schemas.CatalogEntry{anEntry}, Problems: []string{"server gone"}, Err: anError},
 	schemas.Direct{CallID: "toolu_1", Name: "screenshot", Args: schemas.JSON(`{"page":1}`), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 	schemas.Directed{Source: schemas.SourceMCP, Value: schemas.JSON(`{"content":[]}`),
-		Call: &schemas.CallError{Code: schemas.CallToolError, Name: "TypeError", Message: "no", Location: "tool", Effect: schemas.Failed}, Err: anError},
+		Call: &schemas.CallError{Code: schemas.CallToolError, Name: "TypeError", Message: "no", Location: "tool", Effect: schemas.Failed}, Err: anError,
+		Untrusted: true, Telemetry: &aCounted},
 	schemas.Exec{CallID: "toolu_1", Input: schemas.JSON(`{"title":"t","code":"return 1"}`), TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Recovers: "toolu_0"},
 	schemas.ExecutorJoined{At: 1767225600000000000, Executor: "e1", Owner: "fs", Tools: 4},
 	schemas.ExecutorLeft{At: 1767225600000000000, Executor: "e1", Owner: "fs", Reason: "drained"},
@@ -89,7 +95,7 @@ var messages = []any{
 		Pairing: &schemas.NodePairing{Salt: []byte("salt"), Hash: []byte("hash"), Expires: 1767225700000000000}},
 	schemas.NodeCall{ID: "c1", Command: "backup.start", Params: schemas.JSON(`{"n":1}`), TimeoutMs: 1000, Withdrawn: true},
 	schemas.NodeOutcome{Call: "c1", Node: "UA", Value: schemas.JSON(`{"n":1}`), Err: aFailure},
-	schemas.Open{Identity: anIdentity, Ephemeral: true, Bind: true, DryRun: true},
+	schemas.Open{Identity: anIdentity, Ephemeral: true, Bind: true, DryRun: true, Mode: schemas.ModeAuto, Model: "openai/m", Raw: true},
 	schemas.Opened{Host: "h1", Run: "r1", Surface: aSurface, Err: anError},
 	schemas.PairedNode{ID: "UA", Name: "mac", Platform: "darwin/arm64", At: 1767225600000000000, By: "ada", Revoked: 1767225700000000000, RevokedBy: "bob"},
 	schemas.Ping{Calls: []string{"c1.1"}},
@@ -113,6 +119,11 @@ var messages = []any{
 	schemas.SlotTaken{At: 1767225600000000000, Host: "h1", Cell: "c1", Held: 1},
 	schemas.StatusAsk{},
 	schemas.Stop{Reason: "aborted"},
+	schemas.TurnEnded{At: 1767225600000000000, Host: "h1", Run: "r1", Stop: schemas.StopAnswered, Requests: 2, Totals: *aTotal, Usage: aUsage, CostUSD: 0.25, DurationUs: 1500},
+	schemas.TurnRequested{At: 1767225600000000000, Host: "h1", Run: "r1", Request: 1, Attempt: 2, Bytes: 2000, ToolBytes: 1000, Status: 200, Failed: true,
+		DurationUs: 1500, Usage: aUsage, ToolCalls: 1},
+	schemas.TurnStarted{At: 1767225600000000000, Host: "h1", Run: "r1", Identity: anIdentity, Model: "openai/m", Mode: schemas.ModeSearch,
+		Search: schemas.ToolSearchCode, Tools: 2, PromptBytes: 10, CatalogSize: 3},
 	schemas.Wait{CallID: "toolu_2", Identity: anIdentity, RunID: "c1"},
 }
 
@@ -122,7 +133,7 @@ func nameOf(m any) string { return reflect.TypeOf(m).Name() }
 var parts = map[string]bool{
 	"Address": true, "CallError": true, "CallOutcome": true, "CatalogEntry": true, "CellStatus": true, "Error": true, "Identity": true, "OutputItem": true,
 	"PendingCall": true, "ServerInfo": true, "SlotCount": true, "SourceCounts": true, "Surface": true, "SurfaceTool": true, "Telemetry": true, "Tool": true,
-	"DryCall": true, "DryRun": true, "Grant": true, "NodeCommand": true, "NodePairing": true, "Namespace": true,
+	"DryCall": true, "DryRun": true, "Grant": true, "NodeCommand": true, "NodePairing": true, "Namespace": true, "RunTotals": true, "CalledTool": true, "Usage": true,
 }
 
 // TestEveryMessageIsInTheTable reads the package's source: a struct with msgpack tags that is

@@ -10,6 +10,14 @@ type Open struct {
 	Bind bool `msgpack:"bind,omitempty"`
 	// DryRun: only replay-safe tools are really called; every other call is answered by a placeholder.
 	DryRun bool `msgpack:"dry_run,omitempty"`
+	// Mode is how a model is to reach the tools (F1, F3). Empty is for callers that run programs by themselves: Code Mode,
+	// whatever the configuration says and however few tools there are. [ModeAuto] leaves it to the configuration; the
+	// others stand for what it would say. A run without tools is always [ModeDirect] then (A3).
+	Mode Mode `msgpack:"mode,omitempty"`
+	// Model is the model's key in the configuration, "provider/model".
+	Model string `msgpack:"model,omitempty"`
+	// Raw: a plain model call, without tools (A3).
+	Raw bool `msgpack:"raw,omitempty"`
 }
 
 // Opened answers [Open].
@@ -19,25 +27,6 @@ type Opened struct {
 	Run     string  `msgpack:"run"`
 	Surface Surface `msgpack:"surface"`
 	Err     *Error  `msgpack:"err,omitempty"`
-}
-
-// Surface is what a model is shown (A2).
-type Surface struct {
-	Tools []SurfaceTool `msgpack:"tools"`
-	// Version changes when the surface changes: a caller compares it to know whether to
-	// announce a changed tool list.
-	Version string `msgpack:"version"`
-}
-
-// SurfaceTool is one tool as a model sees it. The schemas of exec and wait are flat (A7).
-type SurfaceTool struct {
-	// Direct: the tool isn't exec or wait but one that is called by [Direct].
-	Direct       bool   `msgpack:"direct,omitempty" json:"-"`
-	Name         string `msgpack:"name" json:"name"`
-	Title        string `msgpack:"title,omitempty" json:"title,omitempty"`
-	Description  string `msgpack:"description" json:"description"`
-	InputSchema  JSON   `msgpack:"input_schema" json:"inputSchema"`
-	OutputSchema JSON   `msgpack:"output_schema,omitempty" json:"outputSchema,omitempty"`
 }
 
 // Exec runs a program in a new cell of a run.
@@ -53,8 +42,8 @@ type Exec struct {
 	Recovers string `msgpack:"recovers,omitempty"`
 }
 
-// Direct calls a direct-only tool for the model: one whose result can't cross the JSON bridge of a
-// cell (A2).
+// Direct calls a tool that the surface shows as direct: one whose result can't cross the JSON bridge of a cell (A2), a
+// tool of Tool Search (L2), or, in direct mode, any.
 type Direct struct {
 	CallID string `msgpack:"call_id"`
 	// Name is the tool's name on the [Surface].
@@ -71,6 +60,10 @@ type Directed struct {
 	Value  JSON       `msgpack:"value,omitempty"`
 	Call   *CallError `msgpack:"call,omitempty"`
 	Err    *Error     `msgpack:"err,omitempty"`
+	// Untrusted: Value or Call holds text of an MCP server or of a client (O5, M6).
+	Untrusted bool `msgpack:"untrusted,omitempty"`
+	// Telemetry is the run's, with the answers of Tool Search (L5); nil otherwise.
+	Telemetry *Telemetry `msgpack:"telemetry,omitempty"`
 }
 
 // Wait continues a parked cell.
@@ -102,6 +95,8 @@ type Close struct {
 // Ack answers [Cancel] and [Close].
 type Ack struct {
 	Err *Error `msgpack:"err,omitempty"`
+	// Totals is what a run that was closed has come to (L5).
+	Totals *RunTotals `msgpack:"totals,omitempty"`
 }
 
 // Describe asks for the run's surface and catalog as they are for a new cell.

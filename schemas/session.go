@@ -22,6 +22,7 @@ const (
 	EntryStore   EntryKind = "store"
 	EntryFork    EntryKind = "fork"
 	EntryCompact EntryKind = "compact"
+	EntryTurn    EntryKind = "turn"
 )
 
 // SessionEntry is one entry of a session's transcript. Entries form a tree by their parents (T3); a branch is the
@@ -42,13 +43,14 @@ type SessionEntry struct {
 	Store   *StoreEntry   `json:"store,omitempty"`
 	Fork    *ForkEntry    `json:"fork,omitempty"`
 	Compact *CompactEntry `json:"compact,omitempty"`
+	Turn    *TurnEntry    `json:"turn,omitempty"`
 }
 
 // MessageEntry is something that a person or a model said.
 type MessageEntry struct {
 	// Role is "user", "assistant", "system" or "tool".
 	Role string `json:"role"`
-	// Content is its JSON.
+	// Content is its JSON: see [NewMessage] and [MessageEntry.Said].
 	Content JSON `json:"content"`
 }
 

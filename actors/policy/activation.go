@@ -2,18 +2,6 @@ package policy
 
 import "github.com/codecell/codecell/schemas"
 
-// Mode is how a model reaches its tools.
-type Mode string
-
-const (
-	// Direct: the model sees every tool.
-	Direct Mode = "direct"
-	// CodeMode: the model sees exec and wait.
-	CodeMode Mode = "code"
-	// ToolSearch: the model sees the search tools.
-	ToolSearch Mode = "search"
-)
-
 // Turn is what the decision depends on besides the configuration.
 type Turn struct {
 	Agent string
@@ -25,20 +13,25 @@ type Turn struct {
 	Tools []schemas.Tool
 	// Raw: a plain model call without tools.
 	Raw bool
+	// Asked is what the caller asked for in place of what the configuration says; empty is [schemas.ModeAuto].
+	Asked schemas.Mode
 }
 
 // Activation decides how a model reaches its tools (F1, F3, A3). It doesn't know whether a guest
-// can be had: if [CodeMode] can't be served, the turn fails; it never falls back to [Direct] (A4).
-func Activation(c *schemas.Config, t Turn) Mode {
+// can be had: if [schemas.ModeCode] can't be served, the turn fails; it never falls back to [schemas.ModeDirect] (A4).
+func Activation(c *schemas.Config, t Turn) schemas.Mode {
 	if c == nil || t.Raw || len(t.Tools) == 0 {
-		return Direct
+		return schemas.ModeDirect
+	}
+	if t.Asked != "" && t.Asked != schemas.ModeAuto {
+		return t.Asked
 	}
 	said := c.CodeModeFor(t.Agent, t.Model)
 	if said == schemas.SwitchOn || said == schemas.SwitchAuto && t.Preferred {
-		return CodeMode
+		return schemas.ModeCode
 	}
 	if c.ToolSearchFor(t.Agent).Enabled {
-		return ToolSearch
+		return schemas.ModeSearch
 	}
-	return Direct
+	return schemas.ModeDirect
 }

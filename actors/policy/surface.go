@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/codecell/codecell/schemas"
@@ -65,38 +64,5 @@ func MarkDirect(tools []schemas.Tool, c *schemas.Config, agent string) {
 		if Includes(entries, t) {
 			t.DirectOnly = true
 		}
-	}
-}
-
-// CheckPayload holds the names of the tools in a provider's final payload against what Code Mode
-// may show: exactly one exec, exactly one wait, and of the direct tools each at most once. A
-// payload that isn't so aborts the request (A4).
-func CheckPayload(payload []string, direct []schemas.Tool) error {
-	seen := make(map[string]bool, len(payload))
-	for _, name := range payload {
-		if seen[name] {
-			return payloadError(fmt.Sprintf("%q is in it twice", name))
-		}
-		seen[name] = true
-		if name == Exec || name == Wait {
-			continue
-		}
-		if !slices.ContainsFunc(direct, func(t schemas.Tool) bool { return t.Name == name }) {
-			return payloadError(fmt.Sprintf("%q may not be in it", name))
-		}
-	}
-	for _, name := range []string{Exec, Wait} {
-		if !seen[name] {
-			return payloadError(fmt.Sprintf("%q is missing", name))
-		}
-	}
-	return nil
-}
-
-func payloadError(what string) error {
-	return &schemas.Error{
-		Code:    schemas.RuntimeUnavailable,
-		Message: "the provider's payload isn't that of Code Mode: " + what + "; the request was stopped so that no tool is shown by mistake",
-		Field:   "tools",
 	}
 }

@@ -1,8 +1,6 @@
 package policy_test
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,22 +15,22 @@ func TestSpec_F1_Activation(t *testing.T) {
 	for _, tc := range []struct {
 		name, config string
 		turn         policy.Turn
-		want         policy.Mode
+		want         schemas.Mode
 	}{
-		{"nothing said", `{}`, policy.Turn{Tools: some}, policy.Direct},
-		{"nothing said, preferred model", `{}`, policy.Turn{Tools: some, Preferred: true}, policy.CodeMode},
-		{"on", `{tools: {codeMode: true}}`, policy.Turn{Tools: some}, policy.CodeMode},
-		{"off for a preferred model", `{tools: {codeMode: false}}`, policy.Turn{Tools: some, Preferred: true}, policy.Direct},
-		{"object without enabled", `{tools: {codeMode: {mode: "only"}}}`, policy.Turn{Tools: some, Preferred: true}, policy.Direct},
-		{"auto", `{tools: {codeMode: {enabled: "auto"}}}`, policy.Turn{Tools: some}, policy.Direct},
-		{"auto, preferred model", `{tools: {codeMode: "auto"}}`, policy.Turn{Tools: some, Preferred: true}, policy.CodeMode},
-		{"by model", `{agents: {defaults: {models: {"p/m": {codeMode: true}}}}}`, policy.Turn{Model: "p/m", Tools: some}, policy.CodeMode},
-		{"other model", `{agents: {defaults: {models: {"p/m": {codeMode: true}}}}}`, policy.Turn{Model: "p/n", Tools: some}, policy.Direct},
-		{"A3: no tools", `{tools: {codeMode: true, toolSearch: true}}`, policy.Turn{}, policy.Direct},
-		{"A3: raw call", `{tools: {codeMode: true}}`, policy.Turn{Tools: some, Raw: true}, policy.Direct},
-		{"F3: search", `{tools: {toolSearch: true}}`, policy.Turn{Tools: some}, policy.ToolSearch},
-		{"F3: code mode wins", `{tools: {codeMode: true, toolSearch: true}}`, policy.Turn{Tools: some}, policy.CodeMode},
-		{"F3: search where code mode is off", `{tools: {codeMode: false, toolSearch: {mode: "tools"}}}`, policy.Turn{Tools: some, Preferred: true}, policy.ToolSearch},
+		{"nothing said", `{}`, policy.Turn{Tools: some}, schemas.ModeDirect},
+		{"nothing said, preferred model", `{}`, policy.Turn{Tools: some, Preferred: true}, schemas.ModeCode},
+		{"on", `{tools: {codeMode: true}}`, policy.Turn{Tools: some}, schemas.ModeCode},
+		{"off for a preferred model", `{tools: {codeMode: false}}`, policy.Turn{Tools: some, Preferred: true}, schemas.ModeDirect},
+		{"object without enabled", `{tools: {codeMode: {mode: "only"}}}`, policy.Turn{Tools: some, Preferred: true}, schemas.ModeDirect},
+		{"auto", `{tools: {codeMode: {enabled: "auto"}}}`, policy.Turn{Tools: some}, schemas.ModeDirect},
+		{"auto, preferred model", `{tools: {codeMode: "auto"}}`, policy.Turn{Tools: some, Preferred: true}, schemas.ModeCode},
+		{"by model", `{agents: {defaults: {models: {"p/m": {codeMode: true}}}}}`, policy.Turn{Model: "p/m", Tools: some}, schemas.ModeCode},
+		{"other model", `{agents: {defaults: {models: {"p/m": {codeMode: true}}}}}`, policy.Turn{Model: "p/n", Tools: some}, schemas.ModeDirect},
+		{"A3: no tools", `{tools: {codeMode: true, toolSearch: true}}`, policy.Turn{}, schemas.ModeDirect},
+		{"A3: raw call", `{tools: {codeMode: true}}`, policy.Turn{Tools: some, Raw: true}, schemas.ModeDirect},
+		{"F3: search", `{tools: {toolSearch: true}}`, policy.Turn{Tools: some}, schemas.ModeSearch},
+		{"F3: code mode wins", `{tools: {codeMode: true, toolSearch: true}}`, policy.Turn{Tools: some}, schemas.ModeCode},
+		{"F3: search where code mode is off", `{tools: {codeMode: false, toolSearch: {mode: "tools"}}}`, policy.Turn{Tools: some, Preferred: true}, schemas.ModeSearch},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := policy.Activation(config(t, tc.config), tc.turn); got != tc.want {
@@ -40,7 +38,7 @@ func TestSpec_F1_Activation(t *testing.T) {
 			}
 		})
 	}
-	if got := policy.Activation(nil, policy.Turn{Tools: some, Preferred: true}); got != policy.Direct {
+	if got := policy.Activation(nil, policy.Turn{Tools: some, Preferred: true}); got != schemas.ModeDirect {
 		t.Errorf("without a configuration: %q", got)
 	}
 }
@@ -50,7 +48,7 @@ func TestSpec_A3_EmptyAllowList(t *testing.T) {
 	for _, text := range []string{`{tools: {codeMode: true, allow: []}}`, `{tools: {codeMode: true, disableTools: true}}`} {
 		c := config(t, text)
 		tools := policy.Effective(everything, policy.RulesFor(c, schemas.Identity{}))
-		if got := policy.Activation(c, policy.Turn{Tools: tools}); got != policy.Direct {
+		if got := policy.Activation(c, policy.Turn{Tools: tools}); got != schemas.ModeDirect {
 			t.Errorf("%s: %q", text, got)
 		}
 	}
@@ -88,41 +86,6 @@ func TestSpec_A2_C1_Split(t *testing.T) {
 			if d := cmp.Diff(tc.catalog, names(catalog)); d != "" {
 				t.Errorf("catalog: %s", d)
 			}
-			payload := []string{policy.Exec, policy.Wait}
-			for _, d := range direct {
-				payload = append(payload, d.Name)
-			}
-			if err := policy.CheckPayload(payload, direct); err != nil {
-				t.Errorf("what Split shows isn't a payload: %v", err)
-			}
 		})
-	}
-}
-
-func TestSpec_A4_CheckPayload(t *testing.T) {
-	direct := []schemas.Tool{native("message"), directOnly(native("computer"))}
-	for payload, words := range map[string]string{
-		"exec wait":                  "",
-		"wait exec message":          "",
-		"exec message wait computer": "",
-		"":                           `"exec" is missing`,
-		"exec":                       `"wait" is missing`,
-		"wait":                       `"exec" is missing`,
-		"exec exec wait":             `"exec" is in it twice`,
-		"exec wait wait":             `"wait" is in it twice`,
-		"exec wait message message":  `"message" is in it twice`,
-		"exec wait read":             `"read" may not be in it`,
-		"Exec wait":                  `"Exec" may not be in it`,
-	} {
-		err := policy.CheckPayload(strings.Fields(payload), direct)
-		if words == "" {
-			if err != nil {
-				t.Errorf("%q: %v", payload, err)
-			}
-			continue
-		}
-		if !errors.Is(err, schemas.RuntimeUnavailable) || !strings.Contains(err.Error(), words) {
-			t.Errorf("%q: %v, want %s", payload, err, words)
-		}
 	}
 }
