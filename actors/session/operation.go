@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +13,8 @@ import (
 )
 
 const (
-	// maxSummary bounds the summary of a compaction, and maxMessage what a message says, in bytes.
+	// maxSummary bounds the summary of a compaction, in bytes.
 	maxSummary = 64 << 10
-	maxMessage = 512 << 10
 	// attempts is how often an operation begins anew when others append at the same time.
 	attempts = 16
 )
@@ -105,28 +103,6 @@ func (s *Store) Compact(ctx context.Context, key, summary, keep string) (string,
 			return nil, refuse("keep", "session %q doesn't show an entry %q: name one that `codecell session show` lists", key, keep)
 		}
 		return &schemas.SessionEntry{Parent: t.Head(), Kind: schemas.EntryCompact, Compact: &schemas.CompactEntry{Summary: summary, Keep: keep}}, nil
-	})
-}
-
-// Say adds what a person or a model said, and gives the id of its entry. It follows the entry parent, from which the
-// session goes on then; an empty parent means the last one. A session that isn't there begins with it.
-func (s *Store) Say(ctx context.Context, key, parent string, message schemas.MessageEntry) (string, error) {
-	if err := checkKey("key", key); err != nil {
-		return "", err
-	}
-	switch {
-	case !slices.Contains([]string{"user", "assistant", "system", "tool"}, message.Role):
-		return "", refuse("role", "role must be user, assistant, system or tool, not %q", message.Role)
-	case !json.Valid(message.Content):
-		return "", refuse("content", "content must be JSON, such as a string in quotes")
-	case len(message.Content) > maxMessage:
-		return "", refuse("content", "content is longer than %d bytes: say less, or in several messages", maxMessage)
-	}
-	return s.append(ctx, key, func(t *Tree) (*schemas.SessionEntry, error) {
-		if parent != "" && t.Path(parent) == nil {
-			return nil, refuse("parent", "session %q has no entry %q of its own: name one that `codecell session show` lists, or fork the session there", key, parent)
-		}
-		return &schemas.SessionEntry{Parent: parent, Kind: schemas.EntryMessage, Message: &message}, nil
 	})
 }
 

@@ -173,6 +173,8 @@ func weight(e *schemas.SessionEntry) int {
 		}
 	case e.Compact != nil:
 		n += len(e.Compact.Summary)
+	case e.Turn != nil:
+		n += len(e.Turn.Error) + calledRoom*len(e.Turn.Totals.Called)
 	}
 	return n
 }

@@ -126,6 +126,8 @@ func parseEntry(text schemas.JSON) (*schemas.SessionEntry, error) {
 		whole = e.Fork != nil
 	case schemas.EntryCompact:
 		whole = e.Compact != nil
+	case schemas.EntryTurn:
+		whole = e.Turn != nil
 	default:
 		whole = true // of a later version
 	}
