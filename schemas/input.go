@@ -57,11 +57,8 @@ func ParseExecInput(input JSON) (ExecInput, *Error) {
 	if err != nil {
 		return in, err
 	}
-	if _, ok := f["language"]; ok {
-		return in, Refuse("language", "language: remove this field: programs are always plain JavaScript")
-	}
-	if _, ok := f["typecheck"]; ok {
-		return in, Refuse("typecheck", "typecheck: remove this field: programs are plain JavaScript and are not type-checked")
+	if err := f.plainJavaScript(); err != nil {
+		return in, err
 	}
 	if err := f.known(execFields); err != nil {
 		return in, err
@@ -177,6 +174,17 @@ func oneLine(title string) (string, *Error) {
 		return "", Refuse("title", fmt.Sprintf("title: at most %d characters, got %d: shorten it", MaxTitle, n))
 	}
 	return title, nil
+}
+
+// plainJavaScript refuses what would say otherwise of the program (X2).
+func (f fields) plainJavaScript() *Error {
+	if _, ok := f["language"]; ok {
+		return Refuse("language", "language: remove this field: programs are always plain JavaScript")
+	}
+	if _, ok := f["typecheck"]; ok {
+		return Refuse("typecheck", "typecheck: remove this field: programs are plain JavaScript and are not type-checked")
+	}
+	return nil
 }
 
 // program reads the program under its two names (X1).
