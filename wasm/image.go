@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	diffPage = 4 << 10 // granularity of differences between memories
 	// maxImageBytes bounds an image's memory. A catalog of thousands of tools stays far below.
 	maxImageBytes = 256 << 20
 	// maxStack is the largest native stack the engine may use: half of the 1 MiB it was linked with, the rest being room for
@@ -244,7 +243,7 @@ func (img *Image) build(ctx context.Context, v *env, installText []byte) error {
 	img.heap = m.call32(cc, xAllocatedSize)
 	img.size = m.mem.Size()
 	img.sp = m.sp.Get()
-	img.pages = diff(m.bytes(), func(page int) []byte { return pageOf(base.memory, page) })
+	img.pages = diff(m.bytes(), []span{{len(base.memory), base.memory}})
 	img.spans = spansOf(int(img.size)/diffPage, img.page)
 	h := sha256.New()
 	h.Write(base.sum[:])
@@ -296,27 +295,30 @@ func (e *env) readError(ctx context.Context, exc uint32) *GuestError {
 	return read
 }
 
-// load writes the image over everything the machine holds, unless it holds that already.
+// load makes the machine's memory the image's. It writes no more than the pages that differ: reading costs less, and pages
+// that no guest has written to stay unbacked by the system.
 func (img *Image) load(m *machine) {
-	if m.holds == img && m.mem.Size() == img.size {
-		return
-	}
 	mem := m.bytes()
-	end := 0
-	for _, s := range img.spans {
-		part := mem[end : end+s.size]
-		end += s.size
-		switch {
-		case s.data != nil:
-			copy(part, s.data)
-		case m.used: // else it's zero, and clearing would only make the system back it
-			clear(part)
+	switch {
+	case m.holds == img: // but for m.stale
+	case m.used:
+		m.stale = differing(mem, img.spans, m.stale[:0])
+	default: // all zeros
+		m.stale = m.stale[:0]
+		at := 0
+		for _, s := range img.spans {
+			if s.data != nil {
+				copy(mem[at:], s.data)
+			}
+			at += s.size
 		}
 	}
-	if m.used {
-		clear(mem[end:])
+	for _, n := range m.stale {
+		if page := pageOf(mem, int(n)); copy(page, img.page(int(n))) == 0 {
+			clear(page)
+		}
 	}
-	m.used, m.holds = true, img
+	m.used, m.holds, m.stale = true, img, m.stale[:0]
 	m.sp.Set(img.sp)
 }
 
@@ -326,11 +328,4 @@ func (img *Image) page(n int) []byte {
 		return p
 	}
 	return pageOf(img.engine.base.memory, n)
-}
-
-func pageOf(mem []byte, n int) []byte {
-	if n*diffPage >= len(mem) {
-		return nil
-	}
-	return mem[n*diffPage : (n+1)*diffPage]
 }

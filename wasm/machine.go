@@ -72,8 +72,9 @@ type machine struct {
 	// outer one for calls from Go, the inner one for calls from within a host function.
 	outer, inner [exports]api.Function
 	nested       bool
-	used         bool         // memory past the image may hold what an earlier guest left
-	holds        *Image       // memory is exactly this image's; nil: it isn't known
+	used         bool         // memory may be other than zero
+	holds        *Image       // memory is this image's but for the stale pages; nil: it isn't known what it is
+	stale        []uint32     // page numbers, ascending; a guest that is about to run makes holds nil
 	stack        [2][6]uint64 // arguments and results of a call, per set
 
 	tidy sync.Mutex // held by whoever touches the memory of an idle machine

@@ -2,9 +2,10 @@ package wasm
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"sort"
 )
+
+const diffPage = 4 << 10 // granularity of differences between memories, in bytes
 
 // pageSet is the pages in which one memory differs from another, in ascending order.
 type pageSet struct {
@@ -14,31 +15,60 @@ type pageSet struct {
 
 var zeroPage [diffPage]byte
 
-// diffIndex lists the pages of mem that differ from what base returns for them (nil standing for zeros).
-func diffIndex(mem []byte, base func(page int) []byte) (index []uint32) {
-	for n := 0; n*diffPage < len(mem); n++ {
-		old := base(n)
-		if old == nil {
-			old = zeroPage[:]
+// differing appends to list the pages of mem that differ from the memory that the spans lay out, in ascending order. Behind
+// the last span are zeros.
+func differing(mem []byte, spans []span, list []uint32) []uint32 {
+	page := uint32(0)
+	compare := func(old []byte) {
+		if !bytes.Equal(mem[:diffPage], old) {
+			list = append(list, page)
 		}
-		if !bytes.Equal(mem[n*diffPage:(n+1)*diffPage], old) {
-			index = append(index, uint32(n))
+		mem = mem[diffPage:]
+		page++
+	}
+	for _, s := range spans {
+		for at := 0; at < s.size; at += diffPage {
+			if s.data == nil {
+				compare(zeroPage[:])
+			} else {
+				compare(s.data[at : at+diffPage])
+			}
 		}
 	}
-	return index
+	for len(mem) > 0 {
+		compare(zeroPage[:])
+	}
+	return list
 }
 
-// diff is diffIndex with the pages copied.
-func diff(mem []byte, base func(page int) []byte) pageSet {
-	s := pageSet{index: diffIndex(mem, base)}
+// diff is differing with the pages copied.
+func diff(mem []byte, spans []span) pageSet {
+	s := pageSet{index: differing(mem, spans, nil)}
 	s.data = make([]byte, 0, len(s.index)*diffPage)
 	for _, n := range s.index {
-		s.data = append(s.data, mem[int(n)*diffPage:(int(n)+1)*diffPage]...)
+		s.data = append(s.data, pageOf(mem, int(n))...)
 	}
 	return s
 }
 
-// span is a stretch of memory that is copied or cleared at once. data of nil stands for zeros.
+// find returns a page of the set, or nil.
+func (s *pageSet) find(n int) []byte {
+	i := sort.Search(len(s.index), func(i int) bool { return int(s.index[i]) >= n })
+	if i == len(s.index) || int(s.index[i]) != n {
+		return nil
+	}
+	return pageOf(s.data, i)
+}
+
+// pageOf returns a page of a memory, or nil if it's past the end.
+func pageOf(mem []byte, n int) []byte {
+	if n*diffPage >= len(mem) {
+		return nil
+	}
+	return mem[n*diffPage : (n+1)*diffPage]
+}
+
+// span is a stretch of memory that is one in an image, too. data of nil stands for zeros.
 type span struct {
 	size int
 	data []byte
@@ -69,21 +99,4 @@ func (s span) continues(page []byte) bool {
 		return s.data == nil && page == nil
 	}
 	return cap(s.data) >= s.size+diffPage && &s.data[:s.size+1][s.size] == &page[0]
-}
-
-// xor combines the pages with those of mem, which must be large enough.
-func (s *pageSet) xor(mem []byte) {
-	for i, n := range s.index {
-		page := mem[int(n)*diffPage:][:diffPage]
-		subtle.XORBytes(page, page, s.data[i*diffPage:(i+1)*diffPage])
-	}
-}
-
-// find returns a page of the set, or nil.
-func (s *pageSet) find(n int) []byte {
-	i := sort.Search(len(s.index), func(i int) bool { return int(s.index[i]) >= n })
-	if i == len(s.index) || int(s.index[i]) != n {
-		return nil
-	}
-	return s.data[i*diffPage : (i+1)*diffPage]
 }

@@ -47,6 +47,9 @@ func (p *pool) take(img *Image, size uint32) (m *machine) {
 
 // put gives a healthy machine back, whose guest was of the given image. The least recently used one makes room for it.
 func (p *pool) put(m *machine, img *Image) {
+	if m.holds == img {
+		img.load(m) // a few known pages: less than finding a goroutine for it
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -73,11 +76,15 @@ func (p *pool) close() {
 	p.idle = nil
 }
 
-// rest makes a machine idle and, in a moment, ready for another guest of the image.
+// rest makes a machine idle and, unless it's ready for another guest of the image, ready in a moment.
 func (m *machine) rest(img *Image) {
 	m.tidy.Lock()
 	m.idle, m.last = true, img
+	ready := m.holds == img
 	m.tidy.Unlock()
+	if ready {
+		return
+	}
 	go func() {
 		m.tidy.Lock()
 		defer m.tidy.Unlock()

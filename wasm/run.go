@@ -19,6 +19,7 @@ func (g *Guest) run(ctx context.Context, begin func() error) (Leg, error) {
 		return Leg{}, fmt.Errorf("%w before it ran: %w", ErrInterrupted, err)
 	}
 	defer g.env.stop.watch(ctx)()
+	g.env.machine.holds = nil
 	g.leg = &legBuffer{}
 	g.env.refuels = 0
 	var err error

@@ -30,7 +30,10 @@ func (g *Guest) Snapshot(limit int) ([]byte, error) {
 		Lost: g.env.reject.lost, Rejections: g.env.reject.list,
 		Pending: slices.Sorted(maps.Keys(g.state.pending)),
 	}
-	return encodeSnapshot(&h, m.bytes(), g.image.page, limit)
+	if m.holds != g.image {
+		m.holds, m.stale = g.image, differing(m.bytes(), g.image.spans, m.stale[:0])
+	}
+	return encodeSnapshot(&h, m.bytes(), m.stale, g.image.page, limit)
 }
 
 // Restore makes a guest from a snapshot and the image it was started from. Limits, clock and seed are those given here, not
@@ -63,7 +66,7 @@ func (e *Engine) Restore(ctx context.Context, img *Image, snapshot []byte, limit
 	}
 	err = g.prepare(world.Seed, func(m *machine) {
 		img.load(m)
-		s.pages.xor(m.bytes())
+		s.pages.apply(m.bytes())
 		m.sp.Set(uint64(s.StackPointer))
 	})
 	if err != nil {

@@ -245,7 +245,8 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 		binary.LittleEndian.PutUint32(b[at:], v)
 		refused(what, reseal(b))
 	}
-	forged("other version", 4, 2)
+	forged("older version", 4, snapshotVersion-1)
+	forged("newer version", 4, snapshotVersion+1)
 	forged("other engine", fields, 1)
 	forged("other image", fields+32, 1)
 	forged("other image content", fields+64, 1)
@@ -305,18 +306,17 @@ func TestForgedMemoryStaysInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 200 {
-		forged := bytes.Clone(s.pages.data)
-		for k := i; k < len(forged); k += 97 + i*31 {
-			forged[k] ^= byte(k + i)
-		}
 		h := s.snapshotHeader
 		h.Rejections = []rejection{{1, uint32(i * 4), 0xfffffff0}}
 		mem := make([]byte, h.Memory)
 		for n := range len(mem) / diffPage {
 			copy(mem[n*diffPage:], img.page(n))
 		}
-		(&pageSet{index: s.pages.index, data: forged}).xor(mem)
-		b, err := encodeSnapshot(&h, mem, img.page, 64<<20)
+		s.pages.apply(mem)
+		for k := i; k < len(s.pages.index)*diffPage; k += 97 + i*31 {
+			mem[int(s.pages.index[k/diffPage])*diffPage+k%diffPage] ^= byte(k + i)
+		}
+		b, err := encodeSnapshot(&h, mem, s.pages.index, img.page, 64<<20)
 		if err != nil {
 			t.Fatal(err)
 		}

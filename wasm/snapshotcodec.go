@@ -2,7 +2,6 @@ package wasm
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,13 +17,12 @@ import (
 //	magic "CCSN", u32 version
 //	header fields in the order of snapshotHeader; lists with a u32 count
 //	u32 number of pages, their u32 page numbers, ascending
-//	blocks: u32 length, s2 block of the next blockPages pages, each XORed with the image's page: where a program changed a
-//	few words of a page, zeros are left, which compress to nothing
+//	blocks: u32 length, s2 block of the patch for the next blockPages pages
 //	u32 CRC-32C of everything before
 const (
 	snapshotMagic   = "CCSN"
-	snapshotVersion = 1
-	blockPages      = 64 // pages compressed together: 256 KiB
+	snapshotVersion = 2
+	blockPages      = 64 // pages compressed together: 260 KiB at most
 	maxPending      = 1 << 20
 )
 
@@ -47,13 +45,13 @@ type snapshotHeader struct {
 // snapshot is a decoded one.
 type snapshot struct {
 	snapshotHeader
-	pages pageSet // XORed with the image's
+	pages patch
 }
 
-// encodeSnapshot writes header and difference. It gives up as soon as the result is larger than limit.
-func encodeSnapshot(h *snapshotHeader, mem []byte, base func(page int) []byte, limit int) ([]byte, error) {
+// encodeSnapshot writes header and difference, which is in the pages that index lists. It gives up as soon as the result is
+// larger than limit.
+func encodeSnapshot(h *snapshotHeader, mem []byte, index []uint32, base func(page int) []byte, limit int) ([]byte, error) {
 	tooLarge := func() error { return fmt.Errorf("%w of %d bytes", ErrSnapshotLimit, limit) }
-	index := diffIndex(mem, base)
 	work := workspaces.Get().(*workspace)
 	defer work.put()
 	b := append(work.out[:0], snapshotMagic...)
@@ -71,11 +69,7 @@ func encodeSnapshot(h *snapshotHeader, mem []byte, base func(page int) []byte, l
 		n := min(len(index), blockPages)
 		raw := work.raw[:0]
 		for _, page := range index[:n] {
-			raw = append(raw, mem[int(page)*diffPage:(int(page)+1)*diffPage]...)
-			if old := base(int(page)); old != nil {
-				tail := raw[len(raw)-diffPage:]
-				subtle.XORBytes(tail, tail, old)
-			}
+			raw = appendPatch(raw, pageOf(mem, int(page)), base(int(page)))
 		}
 		index = index[n:]
 		work.raw = raw
@@ -169,7 +163,7 @@ func (c *cursor) count(size int) int {
 
 var errTruncated = errors.New("truncated")
 
-// decodeSnapshot checks everything that can be told without a machine, and allocates no more than memoryLimit and the
+// decodeSnapshot checks everything that can be told without a machine, and allocates no more than twice memoryLimit and the
 // input's size. The pages are the workspace's.
 func decodeSnapshot(b []byte, memoryLimit uint64, work *workspace) (*snapshot, error) {
 	if len(b) < len(snapshotMagic)+8 || string(b[:len(snapshotMagic)]) != snapshotMagic {
@@ -235,21 +229,23 @@ func (s *snapshot) readPages(c *cursor, work *workspace) error {
 			return fmt.Errorf("page %d is out of order or past the end of memory", index[i])
 		}
 	}
-	work.pages = slices.Grow(work.pages[:0], len(index)*diffPage)
-	s.pages = pageSet{index: index, data: work.pages[:len(index)*diffPage]}
-	for rest := s.pages.data; len(rest) > 0; {
+	words := work.pages[:0]
+	defer func() { work.pages = words }()
+	for n := len(index); n > 0; n -= blockPages {
 		block := c.take(c.count(1))
-		want := min(len(rest), blockPages*diffPage)
-		if n, err := s2.DecodedLen(block); c.short || err != nil || n != want {
+		size, err := s2.DecodedLen(block)
+		if c.short || err != nil || size > min(n, blockPages)*(maxPatch) {
 			return errTruncated
 		}
-		if _, err := s2.Decode(rest[:want:want], block); err != nil {
+		at := len(words)
+		words = slices.Grow(words, size)[:at+size]
+		if _, err := s2.Decode(words[at:], block); err != nil {
 			return fmt.Errorf("block: %w", err)
 		}
-		rest = rest[want:]
 	}
 	if c.short || len(c.b) != 0 {
 		return errors.New("truncated, or with something behind its end")
 	}
-	return nil
+	s.pages = patch{index: index, words: words}
+	return s.pages.check()
 }
