@@ -62,6 +62,8 @@ func (c *Catalog) Describe(ref int) (schemas.JSON, error) {
 	switch {
 	case c.older():
 		return encode(e.olderDescription()), nil
+	case c.searching():
+		return encode(e.foundDescription()), nil
 	case e.Source == schemas.SourceMCP:
 		return encode(describeMCP(e.server, []*Entry{e}, "tool", true)), nil
 	}

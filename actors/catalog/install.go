@@ -55,8 +55,11 @@ type installTool struct {
 
 // record is a tool as the guests of this catalog get it.
 func (c *Catalog) record(e *Entry) any {
-	if c.older() {
+	switch {
+	case c.older():
 		return e.olderRecord()
+	case c.searching():
+		return e.foundRecord()
 	}
 	return e.record()
 }
@@ -72,6 +75,9 @@ type installNamespace struct {
 func (c *Catalog) Install() []byte { return c.install }
 
 func (c *Catalog) renderInstall() []byte {
+	if c.searching() {
+		return []byte(toolSearchInstall)
+	}
 	tools := make([]any, 0, len(c.entries))
 	for _, e := range c.entries {
 		if e.Source != schemas.SourceMCP {
@@ -123,6 +129,7 @@ func (c *Catalog) hash() string {
 	}
 	part(c.install)
 	for _, e := range c.entries {
+		part([]byte(e.ID()))
 		part([]byte(e.Owner))
 		part([]byte(e.Label))
 		part([]byte(e.Description))
