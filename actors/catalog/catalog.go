@@ -89,8 +89,9 @@ type Catalog struct {
 	install    []byte
 	version    string
 
-	index func() *index // built by the first search
-	files func() *files // built by the first look at API
+	index func() *index              // built by the first search
+	ids   func() map[string][]*Entry // built by the first look-up by id
+	files func() *files              // built by the first look at API
 }
 
 // Build admits tools, names them and renders what guests see. It is deterministic for equal sets
@@ -147,6 +148,7 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 	c.install = c.renderInstall()
 	c.version = c.hash()
 	c.index = sync.OnceValue(func() *index { return newIndex(c.entries) })
+	c.ids = sync.OnceValue(func() map[string][]*Entry { return byID(c.entries) })
 	c.files = sync.OnceValue(func() *files { return newFiles(c) })
 	return c, problems
 }
