@@ -195,12 +195,11 @@ function inspectProperty(object, name, depth, path, inspection) {
   return quote(found.get === undefined ? "[Setter]" : "[Getter/Setter]");
 }
 
-function makeConsole() {
+function makeConsole(levels) {
   const made = {};
-  for (let i = 0; i < LEVELS.length; i++) {
-    const level = LEVELS[i];
+  for (let i = 0; i < levels.length; i++) {
+    const level = levels[i];
     constant(made, level, expose(level, 0, (...values) => write(level, values)), true);
   }
   return freeze(made);
 }
-const LEVELS = ["log", "info", "warn", "error", "debug"];

@@ -48,24 +48,30 @@ function yieldControl(reason) {
   return request("yield", '{"reason":' + quote(reason) + "}", new NativeError());
 }
 
-// installGlobals puts in place what every catalog shares. It is part of the image of all images.
+// HELPERS are the globals that every program has but those of Tool Search.
+const HELPERS = freeze(["text", "json", "yield_control", "setTimeout", "clearTimeout", "console", "TextEncoder", "TextDecoder", "API"]);
+const SEALED = { __proto__: null, configurable: false };
+
+// installGlobals puts in place what nearly all catalogs share. It is part of the image of all images; each seals the
+// helpers or deletes them, which costs it less memory than to make them.
 function installGlobals() {
   removeExtras();
   replaceStacks();
   watchProxies();
-  constant(global, "text", expose("text", 1, emitText), false);
-  constant(global, "json", expose("json", 1, emitJSON), false);
-  constant(global, "yield_control", expose("yield_control", 1, yieldControl), false);
-  constant(global, "setTimeout", expose("setTimeout", 2, (callback, delay, ...args) => startTimer(callback, delay, args)), false);
-  constant(global, "clearTimeout", expose("clearTimeout", 1, stopTimer), false);
-  constant(global, "console", makeConsole(), false);
-  constant(global, "TextEncoder", TextEncoder, false);
-  constant(global, "TextDecoder", TextDecoder, false);
-  constant(global, "API", makeAPI(), false);
+  const made = [
+    expose("text", 1, emitText), expose("json", 1, emitJSON), expose("yield_control", 1, yieldControl),
+    expose("setTimeout", 2, (callback, delay, ...args) => startTimer(callback, delay, args)), expose("clearTimeout", 1, stopTimer),
+    makeConsole(["log", "info", "warn", "error", "debug"]), TextEncoder, TextDecoder, makeAPI(),
+  ];
+  for (let i = 0; i < HELPERS.length; i++) {
+    defineProperty(global, HELPERS[i], { __proto__: null, value: made[i], writable: false, enumerable: false, configurable: true });
+  }
 }
 
 // installCatalog adds the admitted tools. Helpers are there already: a tool never takes the name of one.
 function installCatalog(install) {
+  if (install.contract === "tool-search") return installToolSearch();
+  for (let i = 0; i < HELPERS.length; i++) defineProperty(global, HELPERS[i], SEALED);
   constant(global, "MCP", makeMCP(install.mcp || []), false);
   installStore(install.features || {});
   installSkills(install.features || {});

@@ -155,7 +155,7 @@ function guarded(name, fn) {
 //    "nodes"?: the ref of the native nodes tool}
 //
 // With "contract": "2026-07" a tool is {"ref", "member"?, "id", "name", "label"?, "description", "source", "sourceName"?}, and
-// one of a server has an "id" too.
+// one of a server has an "id" too. With "contract": "tool-search" there is nothing else.
 //
 // It returns the functions of the host's side. Each but check and describeError is followed by running all jobs; the
 // settles of one resume come together, in the order in which the answers arrived.
