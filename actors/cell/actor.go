@@ -77,7 +77,7 @@ func newShell(deps Deps, spec Spec) *shell {
 		deps: deps, spec: spec, log: log, guest: newGuest(deps, spec, log), timers: make(timers),
 		machine: NewMachine(MachineSpec{
 			Address: spec.Address, Title: spec.Title, Limits: spec.Limits, Start: spec.Start,
-			RestartSafe: spec.RestartSafe, Required: spec.Required, Live: spec.Live, Record: spec.Record,
+			RestartSafe: spec.RestartSafe, Required: spec.Required, Strict: spec.Strict, Live: spec.Live, Record: spec.Record,
 			Tool: spec.Port.Tool, Telemetry: spec.Port.Telemetry, Awaits: spec.Port.Awaits, Keep: spec.Port.Keep,
 			Unsaved: spec.Port.Unsaved, DryRun: spec.Port.DryRun,
 		}),

@@ -59,6 +59,9 @@ type Spec struct {
 	// waits for a wait: it parks unseen, and only the time that it is parked isn't counted in its budget.
 	// Each such rest is bounded by Limits.SnapshotTTL, like any other idle time of a parked cell.
 	Required bool
+	// Strict makes the budget of the exec a hard one (L1): the cell has ended when it is over, and its calls are cancelled. Like
+	// a required cell it answers nothing but its end, but only a person's time isn't counted, and nothing makes it required.
+	Strict bool
 	// Live parks the cell with its guest instead of a snapshot, for all its life (S10): no snapshot
 	// limit, and up to Limits.MemoryBytes stay held.
 	Live bool

@@ -127,7 +127,7 @@ func (m *Machine) bound(personal bool) {
 // is parked (S5).
 func (m *Machine) leg(at time.Time, answers []Settlement) RunLeg {
 	leg := RunLeg{Answers: answers, Deadline: m.clock.deadline, Tainted: m.untrusted}
-	if leg.Light = !m.required && m.hasWaited(); leg.Light && m.clock.remaining(at) < lastLeg {
+	if leg.Light = !m.staysOpen() && m.hasWaited(); leg.Light && m.clock.remaining(at) < lastLeg {
 		leg.Deadline = at.Add(lastLeg)
 	}
 	return leg

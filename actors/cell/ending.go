@@ -146,7 +146,12 @@ func (m *Machine) abort(e Abort) {
 // exhausted says how a budget ended that nothing can be pending after.
 func (m *Machine) exhausted() Failure {
 	how := " without anything pending"
+	unsettled, _ := m.requests.unsettled()
 	switch {
+	case m.spec.Strict && unsettled > 0:
+		how = fmt.Sprintf(", and %d of its calls were still pending. They were cancelled, and may have acted: look at what they "+
+			"have done before you call them again", unsettled)
+	case m.spec.Strict:
 	case m.rigid != nil:
 		return *m.rigid
 	case m.required:

@@ -37,7 +37,7 @@ const (
 //
 //   - there is one leg or park at a time, and none without a worker;
 //   - nothing reaches a tool or a timer before the slot is held (S1);
-//   - a required cell answers nothing but its end (Q1);
+//   - a required cell answers nothing but its end (Q1), and so does a strict one, at the end of its budget at the latest (L1);
 //   - the clock of a call stands exactly while a required cell is parked (Q2), and while a person decides and no leg or
 //     park is under way (S6);
 //   - every observer is answered once, every request settled at most once, in order of arrival;
@@ -92,6 +92,7 @@ type MachineSpec struct {
 	Start       time.Time
 	RestartSafe bool
 	Required    bool
+	Strict      bool
 	Live        bool
 	// Record has [Settle] emitted for each call.
 	Record bool
@@ -111,7 +112,7 @@ func NewMachine(spec MachineSpec) *Machine {
 	l := spec.Limits
 	return &Machine{
 		spec:     spec,
-		required: spec.Required,
+		required: spec.Required && !spec.Strict,
 		requests: requests{places: l.PendingCalls, queue: l.QueuedCalls},
 		inbox:    inbox{limit: min(l.MemoryBytes, l.SnapshotBytes)},
 		output:   Output{Max: l.OutputBytes},
@@ -250,7 +251,7 @@ func (m *Machine) note(e LegDone) {
 		}
 		m.required = m.required || m.awaited(&q)
 	}
-	if m.required {
+	if m.staysOpen() {
 		m.answerYields() // they can't hand the turn back (Q3)
 	}
 	for _, id := range e.Cancelled {
@@ -301,10 +302,11 @@ func (m *Machine) dispatch(q *request, c Call, at time.Time) {
 // A yield, awaited or not, parks the cell at the end of its leg, after the leg's other requests were
 // sent. All legs of a call share its one deadline, and a cell that reaches it with nothing unsettled has
 // spent it computing, unless it has waited for most of it, however many requests were refused on the
-// way (S9): that's a timeout, not a wait. For a required cell it always is one: what waits for tools is parked, and its clock stands.
+// way (S9): that's a timeout, not a wait. For a required cell it always is one: what waits for tools is parked, and its
+// clock stands. For a strict one too: it may not wait any longer.
 func (m *Machine) settle(at time.Time) {
 	unsettled, _ := m.requests.unsettled()
-	if m.required && m.due && unsettled+len(m.inbox.items) > 0 {
+	if m.staysOpen() && m.due && unsettled+len(m.inbox.items) > 0 {
 		m.fail(at, m.exhausted())
 		return
 	}

@@ -49,7 +49,7 @@ func (m *Machine) parked(at time.Time) {
 	m.phase = phaseParked
 	m.emit(FreeWorker{})
 	switch {
-	case m.required:
+	case m.staysOpen():
 		m.rest(at)
 	case m.due && m.idled():
 		m.fail(at, m.exhausted())
@@ -71,6 +71,8 @@ func (m *Machine) parkFailed(e ParkFailed) {
 	switch {
 	case stopping:
 		m.fail(e.At, *m.ending)
+	case m.due && m.spec.Strict:
+		m.fail(e.At, m.exhausted())
 	case !tooLarge || m.visible || m.due:
 		m.fail(e.At, e.Failure)
 	default:

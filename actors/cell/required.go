@@ -42,7 +42,11 @@ func (m *Machine) endGrace() {
 	}
 }
 
-// rest waits without a worker until one of a required cell's requests settles. Its clock stands meanwhile (Q2).
+// staysOpen tells whether the exec is answered by the cell's end only: no observer ever gets a handle.
+func (m *Machine) staysOpen() bool { return m.required || m.spec.Strict }
+
+// rest waits without a worker until one of the requests of a cell that stays open settles. A required one's clock stands
+// meanwhile (Q2).
 func (m *Machine) rest(at time.Time) {
 	switch {
 	case m.due || m.clock.remaining(at) <= 0:
@@ -54,5 +58,5 @@ func (m *Machine) rest(at time.Time) {
 
 // awaited tells whether a call makes its cell a required one (Q4).
 func (m *Machine) awaited(q *Request) bool {
-	return q.Kind == CallRequest && m.spec.Awaits != nil && m.spec.Awaits(q.Ref, q.Args)
+	return q.Kind == CallRequest && !m.spec.Strict && m.spec.Awaits != nil && m.spec.Awaits(q.Ref, q.Args)
 }

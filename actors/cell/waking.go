@@ -115,18 +115,14 @@ func (m *Machine) deadlineDue(at time.Time) {
 			return
 		}
 		m.phase = phaseParked
-		if m.required {
-			m.fail(at, m.exhausted())
-			return
-		}
-		m.announce(at)
+		m.overdue(at)
 	case phaseParked:
-		m.announce(at)
+		m.overdue(at)
 	case phaseIdle:
 		switch {
 		case m.slot != slotHeld:
 			m.due = true // the ledger's answer is on its way
-		case m.required:
+		case m.staysOpen():
 			m.fail(at, m.exhausted())
 		default:
 			m.park(at, true)
@@ -134,6 +130,15 @@ func (m *Machine) deadlineDue(at time.Time) {
 	default:
 		m.due = true // the leg or park in progress ends by itself
 	}
+}
+
+// overdue ends the call of a parked cell.
+func (m *Machine) overdue(at time.Time) {
+	if m.staysOpen() {
+		m.fail(at, m.exhausted())
+		return
+	}
+	m.announce(at)
 }
 
 func (m *Machine) budget() string { return m.spec.Limits.Timeout.String() }

@@ -33,6 +33,7 @@ type world struct {
 	ended               bool
 
 	required bool // by its exec, or since a call made it so
+	strict   bool
 	// The clock of the open call, as the world keeps it.
 	callers   map[*Observer]bool // exec or waits that it will answer
 	callBegan time.Time
@@ -64,8 +65,11 @@ func newWorld(t *rapid.T) *world {
 		observers: map[*Observer]int{}, given: map[*schemas.Result]bool{}, waiting: map[*Observer]bool{}, open: map[string]RequestKind{},
 		callers: map[*Observer]bool{}, persons: map[string]bool{}, kept: map[string]bool{}, recorded: map[string]bool{}}
 	w.required, w.unsaved = rapid.Bool().Draw(t, "required"), rapid.Bool().Draw(t, "unsaved")
+	w.strict = w.seldom(3, "strict")
+	wanted := w.required
+	w.required = w.required && !w.strict
 	w.m = NewMachine(MachineSpec{Limits: l, Start: w.now, Tool: func(int) string { return "tool" },
-		Address: schemas.Address{Cell: "c"}, Required: w.required, Live: rapid.Bool().Draw(t, "live"),
+		Address: schemas.Address{Cell: "c"}, Required: wanted, Strict: w.strict, Live: rapid.Bool().Draw(t, "live"),
 		Record: rapid.Bool().Draw(t, "record"), Awaits: func(ref int, _ schemas.JSON) bool { return ref == awaitable },
 		Unsaved: func() bool { return w.unsaved }})
 	o := w.observer("exec")
@@ -117,6 +121,7 @@ func (w *world) step(e Event) {
 	if len(w.callers) > 0 && !w.overdue {
 		w.must(w.stands() == (w.running(DeadlineTimer) == 0), "S6, Q2: the clock stands: %v, must: %v", w.running(DeadlineTimer) == 0, w.stands())
 	}
+	w.must(!w.strict || !w.overdue || w.leg || w.park || w.askedSlot, "a strict cell goes on after its limit (L1)")
 	w.must(w.running(GraceTimer) == 0 || w.worker && w.live && !w.leg && !w.park && (w.required || len(w.persons) > 0), "grace for a guest that isn't idle")
 }
 
@@ -137,7 +142,7 @@ func (w *world) check(effect Effect) {
 		}
 		w.must(e.Result != nil, "an empty answer")
 		if again := w.given[e.Result]; e.Result.Status == schemas.StatusWaiting && !again { // W5: a repeated wait may come at any time
-			w.must(!w.required, "a required cell gave a handle (Q1)")
+			w.must(!w.required && !w.strict, "a required or strict cell gave a handle (Q1, L1)")
 			w.must(w.slot && !w.worker && !w.askedWorker, "waiting with a worker, or without a slot")
 		}
 		w.must(e.Result.Status != schemas.StatusCompleted || !w.unsaved || w.committed, "completed before what it stored was kept (T2)")
@@ -229,8 +234,9 @@ func (w *world) runLeg(e RunLeg) {
 	w.must(w.worker && !w.leg && !w.park, "a leg without a worker, or beside another")
 	w.must(w.live || w.frozen || !w.program, "a leg without a guest")
 	left := w.remaining()
-	w.must(e.Deadline.Sub(w.now) == left || !w.required && left <= lastLeg && e.Deadline.Sub(w.now) == lastLeg,
+	w.must(e.Deadline.Sub(w.now) == left || !w.required && !w.strict && left <= lastLeg && e.Deadline.Sub(w.now) == lastLeg,
 		"S5, S6, Q2: a leg with %v, of a call that has %v left", e.Deadline.Sub(w.now), left)
+	w.must(!w.strict || !w.overdue && !e.Light, "a strict cell's leg after its limit (L1)")
 	w.leg, w.live, w.frozen, w.program, w.stopped = true, true, false, true, false
 	for _, a := range e.Answers {
 		w.settled[a.ID]++
