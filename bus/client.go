@@ -100,7 +100,20 @@ func (r *Run) Search(ctx context.Context, search schemas.Search) (*schemas.Found
 
 // Close ends the run and every cell in it.
 func (r *Run) Close(ctx context.Context, reason string) error {
-	return r.client.ack(ctx, r.Host, CloseSubject(r.Host, r.ID), &schemas.Close{Identity: r.Identity, Reason: reason})
+	_, err := r.Finish(ctx, reason)
+	return err
+}
+
+// Finish is Close, and tells what the run has come to (L5): nil if it had ended before.
+func (r *Run) Finish(ctx context.Context, reason string) (*schemas.RunTotals, error) {
+	ack, err := askHost[schemas.Ack](ctx, r.client, r.Host, CloseSubject(r.Host, r.ID), &schemas.Close{Identity: r.Identity, Reason: reason})
+	switch {
+	case err != nil:
+		return nil, err
+	case ack.Err != nil:
+		return nil, ack.Err
+	}
+	return ack.Totals, nil
 }
 
 // Abort ends the cell that an exec started, whose answer isn't wanted any more, and returns when its
@@ -131,6 +144,19 @@ func (c *Client) Cancel(ctx context.Context, runID string, cancel schemas.Cancel
 // Status tells who holds what on a host.
 func (c *Client) Status(ctx context.Context, host string) (*schemas.HostStatus, error) {
 	return askHost[schemas.HostStatus](ctx, c, host, StatusSubject(host), &schemas.StatusAsk{})
+}
+
+// HasRun asks a host whether it has a run. A host that isn't there has none.
+func (c *Client) HasRun(ctx context.Context, host, run string) (bool, error) {
+	// A search is answered by every host that is alive, draining ones included, and its answer is small.
+	rep, err := Ask[schemas.Found](ctx, c.c, SearchSubject(host, run), &schemas.Search{Query: "?", Limit: 1})
+	if errors.Is(err, ErrNoResponders) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return rep.Err == nil || rep.Err.Code != schemas.InvalidInput, nil
 }
 
 func (c *Client) ack(ctx context.Context, host, subject string, req any) error {

@@ -111,6 +111,18 @@ type SourceCounts struct {
 	Client int `msgpack:"client" json:"client"`
 }
 
+// Add counts one tool.
+func (c *SourceCounts) Add(source Source) {
+	switch source {
+	case SourceNative:
+		c.Native++
+	case SourceMCP:
+		c.MCP++
+	case SourceClient:
+		c.Client++
+	}
+}
+
 // CallOutcome is how one nested call ended.
 type CallOutcome struct {
 	ID      string  `msgpack:"id" json:"id"`

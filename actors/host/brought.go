@@ -43,13 +43,13 @@ func (h *Host) onBring(r *bringRequest) {
 // bring makes a caller's tools part of the catalogs of a run's cells from now on (S8).
 func (h *Host) bring(token string, ask *schemas.Bring) *schemas.Brought {
 	gone := &schemas.Brought{Err: schemas.Refuse("", noRunMessage)}
-	id, ok := h.owners.get(token)
+	o, ok := h.openings.get(token)
 	switch {
 	case h.draining.Load():
 		return &schemas.Brought{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: drainingMessage}}
 	case !ok:
 		return gone
-	case ask.Identity != id:
+	case ask.Identity != o.identity:
 		return &schemas.Brought{Err: schemas.Refuse("identity", "only the run's own caller can bring tools for it: give the identity that it was opened with")}
 	}
 	problems, err := h.clients.Bring(token, ask)
@@ -60,11 +60,11 @@ func (h *Host) bring(token string, ask *schemas.Bring) *schemas.Brought {
 		h.clients.Forget(token)
 		return gone
 	}
-	admission, failed := h.admit(token, id)
+	admission, failed := h.admit(token, o)
 	if failed != nil {
 		return &schemas.Brought{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: failed.Error()}}
 	}
-	base, failed := h.directory.admit(id)
+	base, failed := h.directory.admit(o)
 	if failed != nil {
 		return &schemas.Brought{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: failed.Error()}}
 	}
@@ -77,15 +77,23 @@ func (h *Host) bring(token string, ask *schemas.Bring) *schemas.Brought {
 }
 
 // admit gives what a new cell of a run may see: what its identity may, and what was brought for this run alone (A6).
-func (h *Host) admit(token string, id schemas.Identity) (*run.Admission, error) {
-	base, err := h.directory.admit(id)
+func (h *Host) admit(token string, o *opening) (*run.Admission, error) {
+	base, err := h.directory.admit(o)
 	if err != nil {
 		return nil, err
 	}
-	tools, version := h.clients.Tools(token)
-	if len(tools) == 0 {
-		return base, nil
+	admission := base
+	if tools, version := h.clients.Tools(token); len(tools) > 0 {
+		if admission, err = h.admitBrought(token, o, base, tools, version); err != nil {
+			return nil, err
+		}
 	}
+	o.fix(admission)
+	return admission, nil
+}
+
+// admitBrought is admit for a run for which tools were brought.
+func (h *Host) admitBrought(token string, o *opening, base *run.Admission, tools []schemas.Tool, version uint64) (*run.Admission, error) {
 	c, ok := h.brought.get(token)
 	if !ok {
 		c = &broughtCatalog{}
@@ -96,7 +104,7 @@ func (h *Host) admit(token string, id schemas.Identity) (*run.Admission, error) 
 	if c.base == base && c.version == version {
 		return c.value, nil
 	}
-	value, err := h.directory.admitWith(id, tools)
+	value, err := h.directory.admitWith(o, tools)
 	if err != nil {
 		return nil, err
 	}

@@ -7,14 +7,10 @@ import (
 	"sync"
 
 	"github.com/codecell/codecell/actors/catalog"
-	"github.com/codecell/codecell/actors/policy"
 	"github.com/codecell/codecell/actors/run"
 	"github.com/codecell/codecell/schemas"
 	"github.com/codecell/codecell/wasm"
 )
-
-// imagesKept is how many catalogs' images are kept for the next run or generation.
-const imagesKept = 16
 
 // directory knows what executors offer, and turns it into what a run may see. Admissions are
 // made once per generation of the offers and class of identities, and shared.
@@ -34,10 +30,12 @@ type directory struct {
 	askScope scopeAsker
 }
 
-// admissionKey is what an admission depends on besides the offers.
+// admissionKey is what an admission depends on besides the offers. It has nothing of an identity by which a restricted
+// run differs from another: both see the same (A6).
 type admissionKey struct {
 	agent, sandbox string
 	owner          bool
+	presentation
 }
 
 // admission is made by the first who needs it.
@@ -113,23 +111,32 @@ func offered(offers []schemas.Registration, w *schemas.Registration) bool {
 	})
 }
 
-// admit gives what a new cell of this identity may see (A1). It may take milliseconds, and longer where owners of namespaces
+// admit gives what a new cell of a run may see (A1). It may take milliseconds, and longer where owners of namespaces
 // must be asked.
-func (d *directory) admit(id schemas.Identity) (*run.Admission, error) {
+func (d *directory) admit(o *opening) (*run.Admission, error) {
 	for {
-		key, class := d.class(id)
+		key, class := d.class(o)
 		if class.err != nil || len(class.visible) == 0 {
 			return class.value, class.err
 		}
-		if s := d.scopedOf(id, key, class); s != nil {
+		if s := d.scopedOf(o.identity, key, class); s != nil {
 			return s.value, s.err
 		}
 	}
 }
 
-// class gives the admission that all identities like this one share.
-func (d *directory) class(id schemas.Identity) (admissionKey, *admission) {
-	key := admissionKey{agent: id.Agent, sandbox: id.Sandbox, owner: d.config.IsOwner(id)}
+// class gives the admission that all runs like this one share.
+func (d *directory) class(o *opening) (admissionKey, *admission) {
+	key := o.key
+	a := d.classOf(o.identity, key)
+	if fixed := o.fixed.Load(); fixed != nil && a.err == nil && !fixed.shownBy(&a.value.Surface) {
+		key.presentation = fixed.firmly(key.presentation)
+		a = d.classOf(o.identity, key)
+	}
+	return key, a
+}
+
+func (d *directory) classOf(id schemas.Identity, key admissionKey) *admission {
 	d.mu.Lock()
 	a := d.admissions[key]
 	if a == nil {
@@ -138,76 +145,23 @@ func (d *directory) class(id schemas.Identity) (admissionKey, *admission) {
 	}
 	d.mu.Unlock()
 	a.once.Do(func() {
-		if a.value, a.err = d.make(id, a.offers, nil, nil); a.err == nil {
+		if a.value, a.err = d.make(id, &key.presentation, a.offers, nil, nil); a.err == nil {
 			a.see()
 		}
 	})
-	return key, a
+	return a
 }
 
-// admitWith gives what a new cell of this identity may see with tools that were brought for its run.
-func (d *directory) admitWith(id schemas.Identity, brought []schemas.Tool) (*run.Admission, error) {
+// admitWith gives what a new cell of a run may see with tools that were brought for it.
+func (d *directory) admitWith(o *opening, brought []schemas.Tool) (*run.Admission, error) {
 	for {
-		key, class := d.class(id)
+		key, class := d.class(o)
 		if class.err != nil || len(class.visible) == 0 {
-			return d.makeScoped(id, class.offers, brought, &scoped{problems: class.problems})
+			return d.makeScoped(o.identity, &key.presentation, class.offers, brought, &scoped{problems: class.problems})
 		}
-		if s := d.scopedOf(id, key, class); s != nil {
-			return d.makeScoped(id, class.offers, brought, s)
+		if s := d.scopedOf(o.identity, key, class); s != nil {
+			return d.makeScoped(o.identity, &key.presentation, class.offers, brought, s)
 		}
-	}
-}
-
-// make admits tools in the order of A1: identity, effective tools, allow and deny, surface. What callers have brought is
-// never shown to the model.
-func (d *directory) make(
-	id schemas.Identity, offers []schemas.Registration, brought []schemas.Tool, namespaces []catalog.Namespace,
-) (*run.Admission, error) {
-	tools, servers, problems := merge(offers)
-	rules := policy.RulesFor(d.config, id)
-	tools = policy.Effective(tools, rules)
-	policy.MarkDirect(tools, d.config, id.Agent)
-	shown, tools := policy.Split(tools)
-	direct, unnamed := nameDirect(shown)
-	problems = append(problems, unnamed...)
-	for i := range brought {
-		if err := rules.Decide(&brought[i]); err != nil {
-			problems = append(problems, fmt.Sprintf("tool %.100q, which the caller brought, isn't available: %v", brought[i].Name, err))
-			continue
-		}
-		tools = append(tools, brought[i])
-	}
-	limits := d.config.LimitsFor(id.Agent)
-	cat, faults := catalog.Build(tools, catalog.Options{
-		Contract: d.config.Contract, Languages: d.config.LanguagesFor(id.Agent), Servers: servers,
-		Permit:        func(operation *schemas.Tool) bool { return rules.Decide(operation) == nil },
-		SearchDefault: limits.SearchDefault, SearchMax: limits.SearchMax,
-		Features: d.features(), Namespaces: namespaces,
-	})
-	for _, f := range faults {
-		problems = append(problems, f.String())
-	}
-	if d.skills != nil {
-		_, wrong := d.skills.look()
-		problems = append(problems, wrong...)
-	}
-	image, err := d.image(cat.Install())
-	if err != nil {
-		return nil, fmt.Errorf("the guest's image could not be made: %w", err)
-	}
-	return &run.Admission{
-		Catalog: cat, Image: image, Limits: limits, Problems: problems,
-		Live:    d.config.ParkingFor(id.Agent) == schemas.ParkLive,
-		Surface: d.surface(cat, limits, id.Agent, direct), Direct: direct, Languages: d.config.LanguagesFor(id.Agent),
-	}, nil
-}
-
-// features are the globals that programs have besides their tools.
-func (d *directory) features() catalog.Features {
-	current := d.config.Contract != schemas.Contract202607
-	return catalog.Features{
-		Namespaces: true, Results: current, Store: current,
-		Skills: d.skills != nil, SkillSearch: d.config.Skills.Search,
 	}
 }
 
@@ -241,48 +195,4 @@ func merge(offers []schemas.Registration) (tools []schemas.Tool, servers map[str
 		}
 	}
 	return tools, servers, problems
-}
-
-// image gives the memory of a catalog.
-func (d *directory) image(install []byte) (*wasm.Image, error) {
-	if image := d.images.get(string(install)); image != nil {
-		return image, nil
-	}
-	image, err := d.engine.NewImage(context.Background(), install)
-	if err != nil {
-		return nil, err
-	}
-	d.images.put(string(install), image)
-	return image, nil
-}
-
-// imageCache keeps the last images, by the text that they were made from.
-type imageCache struct {
-	limit int
-
-	mu    sync.Mutex
-	texts []string // oldest first
-	table map[string]*wasm.Image
-}
-
-func (c *imageCache) get(text string) *wasm.Image {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.table[text]
-}
-
-func (c *imageCache) put(text string, image *wasm.Image) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.table == nil {
-		c.table = make(map[string]*wasm.Image)
-	}
-	if c.table[text] == nil {
-		c.texts = append(c.texts, text)
-	}
-	c.table[text] = image
-	if len(c.texts) > c.limit {
-		delete(c.table, c.texts[0])
-		c.texts = c.texts[1:]
-	}
 }

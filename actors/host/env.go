@@ -14,14 +14,15 @@ import (
 // env is what runs need of the host.
 type env struct {
 	h *Host
-	// run is the token of the run that it is for.
-	run string
+	// run is the token of the run that it is for, and opening what it was opened with.
+	run     string
+	opening *opening
 }
 
 var _ run.Env = (*env)(nil)
 
-// Admit gives what a new cell of this identity may see.
-func (e *env) Admit(id schemas.Identity) (*run.Admission, error) { return e.h.admit(e.run, id) }
+// Admit gives what a new cell of the run may see.
+func (e *env) Admit(schemas.Identity) (*run.Admission, error) { return e.h.admit(e.run, e.opening) }
 
 // NewCellID mints the public id of a cell.
 func (e *env) NewCellID() string { return bus.NewRunID(e.h.id) }

@@ -78,8 +78,8 @@ type Host struct {
 	watchdog  *watchdog
 	cells     routes[string, cellRoute]
 	runs      routes[string, *actor.PID]
-	// owners is whose run a token is, and identities the way back.
-	owners     routes[string, schemas.Identity]
+	// openings is what the run of a token was opened with, and identities the way back.
+	openings   routes[string, *opening]
 	identities routes[schemas.Identity, string]
 	brought    routes[string, *broughtCatalog]
 	subs       []*bus.Subscription

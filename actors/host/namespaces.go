@@ -27,7 +27,9 @@ type scopeAsker func(ctx context.Context, n *catalog.Namespace, id schemas.Ident
 
 // scoped is the admission of one run where namespaces are visible: what they hold is the run's own (K1).
 type scoped struct {
-	once       sync.Once
+	once sync.Once
+	// class is the admission that it was made of.
+	class      *admission
 	namespaces []catalog.Namespace
 	problems   []string
 	value      *run.Admission
@@ -57,8 +59,11 @@ func namespacesOf(offers []schemas.Registration) (all []catalog.Namespace, probl
 	return all, problems
 }
 
-// see finds out which namespaces a class of identities may have.
+// see finds out which namespaces the runs of a class may have. Only programs of Code Mode have any.
 func (a *admission) see() {
+	if a.value.Surface.Mode != schemas.ModeCode {
+		return
+	}
 	candidates, problems := namespacesOf(a.offers)
 	visible, faults := a.value.Catalog.Visible(candidates)
 	for _, f := range faults {
@@ -76,18 +81,18 @@ func (d *directory) scopedOf(id schemas.Identity, key admissionKey, class *admis
 		return nil
 	}
 	s := d.scoped[id]
-	if s == nil || !s.stale.IsZero() && time.Now().After(s.stale) {
+	if s == nil || s.class != class || !s.stale.IsZero() && time.Now().After(s.stale) {
 		if len(d.scoped) >= scopedKept {
 			clear(d.scoped)
 		}
-		s = &scoped{}
+		s = &scoped{class: class}
 		d.scoped[id] = s
 	}
 	d.mu.Unlock()
 	s.once.Do(func() {
 		namespaces, problems := d.ask(id, class.visible)
 		s.namespaces, s.problems = namespaces, slices.Concat(class.problems, problems)
-		s.value, s.err = d.makeScoped(id, class.offers, nil, s)
+		s.value, s.err = d.makeScoped(id, &key.presentation, class.offers, nil, s)
 		if s.err != nil || len(problems) > 0 {
 			d.mu.Lock()
 			s.stale = time.Now().Add(askAgain)
@@ -98,8 +103,10 @@ func (d *directory) scopedOf(id schemas.Identity, key admissionKey, class *admis
 }
 
 // makeScoped makes an admission with the run's namespaces.
-func (d *directory) makeScoped(id schemas.Identity, offers []schemas.Registration, brought []schemas.Tool, s *scoped) (*run.Admission, error) {
-	value, err := d.make(id, offers, brought, s.namespaces)
+func (d *directory) makeScoped(
+	id schemas.Identity, as *presentation, offers []schemas.Registration, brought []schemas.Tool, s *scoped,
+) (*run.Admission, error) {
+	value, err := d.make(id, as, offers, brought, s.namespaces)
 	if err == nil {
 		value.Problems = append(value.Problems, s.problems...)
 	}

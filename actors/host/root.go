@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/codecell/codecell/actors/policy"
 	"github.com/codecell/codecell/actors/run"
 	"github.com/codecell/codecell/actors/slot"
 	"github.com/codecell/codecell/schemas"
@@ -14,6 +15,7 @@ import (
 // openRun asks the root for a run, or for the one with the same identity.
 type openRun struct {
 	ask       *schemas.Open
+	opening   *opening
 	admission *run.Admission
 	reply     func(token string, err *schemas.Error)
 }
@@ -58,24 +60,32 @@ func (r *root) openRun(ctx actor.Context, m *openRun) {
 	}
 	pid, err := ctx.SpawnNamed(run.New(run.Spec{
 		Host: r.host.id, Token: token, Identity: id, Ephemeral: m.ask.Ephemeral, Bind: m.ask.Bind, DryRun: m.ask.DryRun,
-		Admission: m.admission, Contract: r.host.options.Config.Contract, Skills: skills,
-		Env: &env{r.host, token}, Redact: r.host.redactor, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
+		Mode: m.ask.Mode, Model: m.ask.Model, Raw: m.ask.Raw, Decide: r.decide(id), Admission: m.admission, Contract: r.host.options.Config.Contract, Skills: skills,
+		Env: &env{r.host, token, m.opening}, Redact: r.host.redactor, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
 	}), token)
 	if err != nil {
 		m.reply("", &schemas.Error{Code: schemas.InternalError, Message: "the run could not be opened: " + err.Error()})
 		return
 	}
-	r.host.owners.set(token, id)
+	r.host.openings.set(token, m.opening)
 	r.host.identities.set(id, token)
 	r.host.runs.set(token, pid)
 	m.reply(token, nil)
+}
+
+// decide authorises the calls of a restricted run on the host's side; executors do it on theirs (A6).
+func (r *root) decide(id schemas.Identity) func(*schemas.Tool) error {
+	if !id.Restricted {
+		return nil
+	}
+	return policy.RulesFor(r.host.options.Config, id).Decide
 }
 
 // attach asks the run whether it goes on. One that has just ended has said so before it answers, so
 // that asking again opens a new one.
 func (r *root) attach(ctx actor.Context, m *openRun, token string, pid *actor.PID) {
 	self, system := ctx.Self(), ctx.ActorSystem()
-	ctx.Send(pid, &run.Attach{Bind: m.ask.Bind, DryRun: m.ask.DryRun, Reply: func(open bool, err *schemas.Error) {
+	ctx.Send(pid, &run.Attach{Bind: m.ask.Bind, DryRun: m.ask.DryRun, Mode: m.ask.Mode, Model: m.ask.Model, Raw: m.ask.Raw, Reply: func(open bool, err *schemas.Error) {
 		switch {
 		case err != nil:
 			m.reply("", err)
@@ -108,8 +118,9 @@ func (r *root) closed(ctx actor.Context, m *run.Closed) {
 	}
 	r.host.runs.remove(m.Token)
 	r.host.forgetBrought(m.Token)
-	if id, ok := r.host.owners.get(m.Token); ok {
-		r.host.owners.remove(m.Token)
+	if o, ok := r.host.openings.get(m.Token); ok {
+		id := o.identity
+		r.host.openings.remove(m.Token)
 		if token, _ := r.host.identities.get(id); token == m.Token {
 			r.host.identities.remove(id)
 			r.host.directory.forget(id)

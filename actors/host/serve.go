@@ -81,15 +81,17 @@ func (h *Host) openRun(ask *schemas.Open) *schemas.Opened {
 	if h.draining.Load() {
 		return &schemas.Opened{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: drainingMessage}}
 	}
-	if err := checkIdentity(&ask.Identity); err != nil {
+	if err := checkOpen(ask); err != nil {
 		return &schemas.Opened{Err: err}
 	}
-	admission, err := h.directory.admit(ask.Identity)
+	o := newOpening(h.options.Config, ask)
+	admission, err := h.directory.admit(o)
 	if err != nil {
 		return &schemas.Opened{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error()}}
 	}
+	o.fix(admission)
 	out := make(chan *schemas.Opened, 1)
-	h.system.Root.Send(h.root, &openRun{ask: ask, admission: admission, reply: func(token string, err *schemas.Error) {
+	h.system.Root.Send(h.root, &openRun{ask: ask, opening: o, admission: admission, reply: func(token string, err *schemas.Error) {
 		out <- &schemas.Opened{Host: h.id, Run: token, Surface: admission.Surface, Err: err}
 	}})
 	opened := <-out
@@ -171,9 +173,13 @@ func (h *Host) onClose(r *closeRequest) {
 		h.answer(r.Respond(&schemas.Ack{})) // closed is closed
 		return
 	}
-	reply := func(err *schemas.Error) { h.answer(r.Respond(&schemas.Ack{Err: err})) }
+	reply := func(totals *schemas.RunTotals, err *schemas.Error) {
+		h.answer(r.Respond(&schemas.Ack{Err: err, Totals: totals}))
+	}
 	if r.Body.CallID != "" {
-		h.system.Root.Send(pid, &run.Abort{Identity: r.Body.Identity, CallID: r.Body.CallID, Reason: r.Body.Reason, Reply: reply})
+		h.system.Root.Send(pid, &run.Abort{
+			Identity: r.Body.Identity, CallID: r.Body.CallID, Reason: r.Body.Reason, Reply: func(err *schemas.Error) { reply(nil, err) },
+		})
 		return
 	}
 	h.system.Root.Send(pid, &run.Close{Identity: &r.Body.Identity, Reason: r.Body.Reason, Reply: reply})
@@ -211,11 +217,11 @@ func (h *Host) onSearch(r *searchRequest) {
 }
 
 func (h *Host) admissionOf(token string) (*run.Admission, *schemas.Error) {
-	id, ok := h.owners.get(token)
+	o, ok := h.openings.get(token)
 	if !ok {
 		return nil, schemas.Refuse("", noRunMessage)
 	}
-	admission, err := h.admit(token, id)
+	admission, err := h.admit(token, o)
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error()}
 	}
@@ -318,7 +324,7 @@ func (h *Host) closeRuns(ctx context.Context) {
 	var closing sync.WaitGroup
 	for _, pid := range h.runs.all() {
 		closing.Add(1)
-		h.system.Root.Send(pid, &run.Close{Reason: "the host is shutting down", Reply: func(*schemas.Error) { closing.Done() }})
+		h.system.Root.Send(pid, &run.Close{Reason: "the host is shutting down", Reply: func(*schemas.RunTotals, *schemas.Error) { closing.Done() }})
 	}
 	done := make(chan struct{})
 	go func() { closing.Wait(); close(done) }()

@@ -20,7 +20,15 @@ type Turn struct {
 // Activation decides how a model reaches its tools (F1, F3, A3). It doesn't know whether a guest
 // can be had: if [schemas.ModeCode] can't be served, the turn fails; it never falls back to [schemas.ModeDirect] (A4).
 func Activation(c *schemas.Config, t Turn) schemas.Mode {
-	if c == nil || t.Raw || len(t.Tools) == 0 {
+	if len(t.Tools) == 0 {
+		return schemas.ModeDirect
+	}
+	return Engaged(c, t)
+}
+
+// Engaged is the [Activation] of a run as soon as it has tools, whatever they are: Tools of the turn are not looked at.
+func Engaged(c *schemas.Config, t Turn) schemas.Mode {
+	if c == nil || t.Raw {
 		return schemas.ModeDirect
 	}
 	if t.Asked != "" && t.Asked != schemas.ModeAuto {

@@ -33,7 +33,8 @@ type allowList struct {
 }
 
 // RulesFor gathers what applies to an identity: the whole configuration's lists, its agent's, and,
-// if it is in a sandbox, those for sandboxes. A tool must pass each of them (F4).
+// if it is in a sandbox, those for sandboxes, and if it is restricted, those for background work. A tool must pass
+// each of them (F4, A6).
 func RulesFor(c *schemas.Config, id schemas.Identity) Rules {
 	if c == nil {
 		return Rules{}
@@ -48,18 +49,27 @@ func RulesFor(c *schemas.Config, id schemas.Identity) Rules {
 	if id.Sandbox != "" {
 		r.addSandbox(c.Tools.Sandbox.Tools, agent.Sandbox.Tools)
 	}
+	if id.Restricted {
+		r.addLists("tools.restricted", c.Tools.Restricted.Allow, c.Tools.Restricted.Deny)
+		r.addLists("the agent's tools.restricted", agent.Restricted.Allow, agent.Restricted.Deny)
+	}
 	return r
 }
 
 func (r *Rules) add(where string, t *schemas.ToolsConfig, sandboxed bool) {
-	if len(t.Deny) > 0 {
-		r.deny = append(r.deny, list{where + ".deny", t.Deny})
+	r.addLists(where, t.Allow, t.Deny)
+	if sandboxed {
+		r.addLists(where+".sandbox.tools", nil, t.Sandbox.Tools.Deny)
 	}
-	if sandboxed && len(t.Sandbox.Tools.Deny) > 0 {
-		r.deny = append(r.deny, list{where + ".sandbox.tools.deny", t.Sandbox.Tools.Deny})
+}
+
+// addLists adds the lists of one place. Nil for allow means all.
+func (r *Rules) addLists(where string, allow, deny []string) {
+	if len(deny) > 0 {
+		r.deny = append(r.deny, list{where + ".deny", deny})
 	}
-	if t.Allow != nil {
-		r.allow = append(r.allow, allowList{list: list{where + ".allow", t.Allow}})
+	if allow != nil {
+		r.allow = append(r.allow, allowList{list: list{where + ".allow", allow}})
 	}
 }
 

@@ -23,21 +23,23 @@ func IsControl(t *schemas.Tool) bool {
 	return t.Source == schemas.SourceNative && t.Tier == schemas.TierCore && slices.Contains(controls, t.Name)
 }
 
-// Split divides effective tools for Code Mode, keeping their order. direct is what the model sees
-// besides exec and wait: native message, and tools whose results can't cross a JSON bridge.
-// catalog is what guests can call: all but control and direct-only tools, message included.
+// Split divides effective tools for a mode that hides them, keeping their order. direct is what the model sees
+// besides the mode's control tools: native message, and tools whose results can't cross a JSON bridge.
+// catalog is what is reached through the control tools: all but control and direct-only tools, message included.
 //
-// Of direct tools with one name there is one: ours before others', then the first. Nothing from
-// elsewhere takes the place of exec, wait or message; such a lookalike of message is in the
+// Of direct tools with one name there is one: ours before others', then the first. Nothing takes the place of the
+// mode's control tools, and nothing from elsewhere that of message; such a lookalike of message is in the
 // catalog only, if it can be there at all.
-func Split(tools []schemas.Tool) (direct, catalog []schemas.Tool) {
-	ours := map[string]bool{Exec: true, Wait: true, Message: true}
+func Split(tools []schemas.Tool, mode schemas.Mode) (direct, catalog []schemas.Tool) {
+	ours, shown := map[string]bool{Message: true}, make(map[string]bool)
+	for _, name := range Reserved(mode) {
+		ours[name], shown[name] = true, true
+	}
 	for i := range tools {
 		if t := &tools[i]; t.Source == schemas.SourceNative && t.DirectOnly {
 			ours[t.Name] = true
 		}
 	}
-	shown := map[string]bool{Exec: true, Wait: true}
 	for _, t := range tools {
 		if IsControl(&t) {
 			continue
@@ -53,6 +55,17 @@ func Split(tools []schemas.Tool) (direct, catalog []schemas.Tool) {
 		}
 	}
 	return direct, catalog
+}
+
+// Reserved are the names that only the control tools of a mode can have before a model.
+func Reserved(mode schemas.Mode) []string {
+	switch mode {
+	case schemas.ModeCode:
+		return []string{Exec, Wait}
+	case schemas.ModeSearch:
+		return controls[1:]
+	}
+	return nil
 }
 
 // MarkDirect marks those of the tools as direct-only that the configuration lists for the whole of it

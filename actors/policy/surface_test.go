@@ -79,7 +79,7 @@ func TestSpec_A2_C1_Split(t *testing.T) {
 		{"one of a name, then the first", []schemas.Tool{directOnly(mcp("a", "photo")), directOnly(mcp("b", "photo"))}, "a.photo", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			direct, catalog := policy.Split(tc.tools)
+			direct, catalog := policy.Split(tc.tools, schemas.ModeCode)
 			if d := cmp.Diff(tc.direct, names(direct)); d != "" {
 				t.Errorf("direct: %s", d)
 			}

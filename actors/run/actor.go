@@ -37,7 +37,7 @@ type run struct {
 	closing *Close
 	// over: the run has ended and only answers what was on its way to it.
 	over      bool
-	waiters   []func(*schemas.Error)
+	waiters   []func(*schemas.RunTotals, *schemas.Error)
 	idleTimer *time.Timer
 }
 
@@ -107,19 +107,6 @@ func (r *run) Receive(ctx actor.Context) {
 	}
 }
 
-// attach keeps the run for another caller, who is going to use it.
-func (r *run) attach(ctx actor.Context, m *Attach) {
-	if err := r.differs(m); r.closing == nil && err != nil {
-		m.Reply(false, err)
-		return
-	}
-	if r.closing == nil {
-		r.used = false
-		r.touch(ctx)
-	}
-	m.Reply(r.closing == nil, nil)
-}
-
 func (r *run) opened(ctx actor.Context) {
 	r.spec.Env.Fact(&schemas.RunOpened{
 		At: time.Now().UnixNano(), Host: r.spec.Host, Run: r.spec.Token, Identity: r.spec.Identity,
@@ -144,9 +131,7 @@ func (r *run) spawn(ctx actor.Context, m *prepared) {
 	before := r.preparing[m.exec]
 	delete(r.preparing, m.exec)
 	before.cancel()
-	if m.admission != nil {
-		r.admission = m.admission
-	}
+	r.adopt(m.admission)
 	r.remember(m)
 	m.exec.Reply = m.record.answers(m.exec.Reply)
 	switch {
@@ -163,13 +148,21 @@ func (r *run) spawn(ctx actor.Context, m *prepared) {
 	r.settle(ctx)
 }
 
+// adopt notes what the run may use from now on.
+func (r *run) adopt(a *Admission) {
+	if a != nil && a != r.admission {
+		r.admission = a
+		r.counters.tools.renew()
+	}
+}
+
 func (r *run) begin(ctx actor.Context, m *prepared) {
 	id := r.spec.Env.NewCellID()
 	address := schemas.Address{Host: r.spec.Host, Run: r.spec.Token, Cell: id}
 	port := &port{
 		env: r.spec.Env, identity: r.spec.Identity, address: address, admission: m.admission,
 		parent: m.exec.Msg.CallID, trace: m.exec.Msg.TraceParent, restartSafe: m.input.RestartSafe, counters: r.counters,
-		record: m.record,
+		record: m.record, decide: r.spec.Decide,
 	}
 	r.keep(port, m)
 	self, root := actor.NewPID(ctx.Self().Address, ctx.Self().Id+"/"+id), ctx.ActorSystem().Root
@@ -294,7 +287,7 @@ func (r *run) forget(ctx actor.Context, id string) {
 func (r *run) close(ctx actor.Context, m *Close) {
 	if m.Identity != nil {
 		if err := r.owns(*m.Identity); err != nil {
-			m.Reply(schemas.Refuse("identity", "only the run's own caller can close it"))
+			m.Reply(nil, schemas.Refuse("identity", "only the run's own caller can close it"))
 			return
 		}
 	}
@@ -329,7 +322,7 @@ func (r *run) settle(ctx actor.Context) {
 	}
 	r.end(ctx)
 	for _, done := range r.waiters {
-		done(nil)
+		done(r.counters.totals(), nil)
 	}
 	r.waiters = nil
 }

@@ -32,6 +32,12 @@ type Spec struct {
 	Ephemeral bool
 	// Bind records the run in its identity's session, DryRun calls only what is replay-safe; see [schemas.Open].
 	Bind, DryRun bool
+	// Mode, Model and Raw are what the run was opened with; see [schemas.Open]. What they come to is in its admissions.
+	Mode  schemas.Mode
+	Model string
+	Raw   bool
+	// Decide says which calls a restricted run may not make (A6), and why; nil allows those of every admitted tool.
+	Decide func(*schemas.Tool) error
 	// Admission is what the caller was shown when it opened the run; nil if that isn't known.
 	Admission *Admission
 	// Env is what the run needs of its host.
@@ -74,11 +80,15 @@ type Env interface {
 // Admission is what one generation of a run's catalog comes to. A cell keeps the generation
 // that it started with.
 type Admission struct {
+	// Catalog is what is reached through the control tools of the surface; in [schemas.ModeDirect], what the model sees.
 	Catalog *catalog.Catalog
+	// Image is nil in modes without programs.
 	Image   *cell.Image
 	Surface schemas.Surface
-	// Direct are the direct-only tools of the surface.
+	// Direct are the tools that the model calls by their names: in [schemas.ModeDirect] all, otherwise the direct-only ones.
 	Direct []DirectTool
+	// Search is the setting of Tool Search in [schemas.ModeSearch]. Its Mode is the one that the run has, after any fall-back.
+	Search schemas.ToolSearch
 	Limits schemas.Limits
 	// Languages are those that programs may be written in (J1).
 	Languages []string
@@ -109,11 +119,11 @@ type (
 		Reply func(*schemas.Error)
 	}
 	// Close ends the run and its cells. With an Identity it must be the run's own. Reply may be nil; it
-	// is called when the last cell has ended.
+	// is called when the last cell has ended, with what the run has come to.
 	Close struct {
 		Identity *schemas.Identity
 		Reason   string
-		Reply    func(*schemas.Error)
+		Reply    func(*schemas.RunTotals, *schemas.Error)
 	}
 	// Abort ends the cell that an exec started, whose answer nobody waits for any more.
 	Abort struct {
@@ -127,6 +137,9 @@ type (
 	// Reply gets an error.
 	Attach struct {
 		Bind, DryRun bool
+		Mode         schemas.Mode
+		Model        string
+		Raw          bool
 		Reply        func(open bool, err *schemas.Error)
 	}
 )

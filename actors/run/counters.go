@@ -3,6 +3,7 @@ package run
 import (
 	"sync/atomic"
 
+	"github.com/codecell/codecell/actors/catalog"
 	"github.com/codecell/codecell/schemas"
 )
 
@@ -14,9 +15,26 @@ type counters struct {
 	search   atomic.Int64
 	describe atomic.Int64
 	call     atomic.Int64
+	tools    tally
 }
 
 func newCounters() *counters { return &counters{scope: newScope()} }
+
+// called counts a call of a tool of the catalog.
+func (c *counters) called(e *catalog.Entry) { c.calledTool(&e.Tool) }
+
+// calledTool counts a call of a tool, which must not move or change while the run may call it.
+func (c *counters) calledTool(t *schemas.Tool) {
+	c.call.Add(1)
+	c.tools.add(t)
+}
+
+// totals is what the run has come to so far (L5).
+func (c *counters) totals() *schemas.RunTotals {
+	t := &schemas.RunTotals{Searches: int(c.search.Load()), Describes: int(c.describe.Load()), Calls: int(c.call.Load())}
+	t.Called, t.Dropped = c.tools.list()
+	return t
+}
 
 // telemetry gives a detached copy of the counts, with the sizes of what was admitted and the names of what the model sees.
 func (c *counters) telemetry(admission *Admission) schemas.Telemetry {

@@ -42,10 +42,11 @@ type directCall struct {
 
 // admitted is a direct call whose tool was looked up, off the actor.
 type admitted struct {
-	ask     *Direct
-	tool    *schemas.Tool
-	session Session
-	err     *schemas.Error
+	ask       *Direct
+	admission *Admission // nil if there is none
+	tool      *schemas.Tool
+	session   Session
+	err       *schemas.Error
 }
 
 func (r *run) direct(ctx actor.Context, m *Direct) {
@@ -68,6 +69,7 @@ func lookUp(spec *Spec, m *Direct) *admitted {
 		a.err = &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error()}
 		return a
 	}
+	a.admission = admission
 	for i := range admission.Direct {
 		if d := &admission.Direct[i]; d.Name == m.Msg.Name {
 			a.tool = &d.Tool
@@ -75,12 +77,13 @@ func lookUp(spec *Spec, m *Direct) *admitted {
 			return a
 		}
 	}
-	a.err = schemas.Refuse("name", "there is no such tool to call directly; other tools are called by a program: use exec")
+	a.err = noDirectTool(admission)
 	return a
 }
 
 func (r *run) dispatchDirect(ctx actor.Context, a *admitted) {
 	r.looking--
+	r.adopt(a.admission)
 	switch {
 	case a.err == nil && r.closing != nil:
 		a.err = &schemas.Error{Code: schemas.Aborted, Message: "the run was closed before the tool was called"}
@@ -101,13 +104,17 @@ func (r *run) dispatchDirect(ctx actor.Context, a *admitted) {
 		args = schemas.JSON("{}")
 	}
 	r.directs.open[d.id] = d
-	r.counters.call.Add(1)
+	r.counters.calledTool(a.tool)
 	d.record = directRecord(a.session, a.ask.Msg.CallID, d.address.Cell)
 	d.rehearsed = r.dry != nil && !replaySafe(a.tool)
 	d.record.call(cell.Call{ID: d.id, Args: args}, a.tool, d.rehearsed)
 	call := &schemas.Call{
 		ID: d.id, Address: d.address, Source: a.tool.Source, Owner: a.tool.Owner, Tool: a.tool.Name, Args: args,
 		Identity: r.spec.Identity, ParentID: a.ask.Msg.CallID, TraceParent: a.ask.Msg.TraceParent,
+	}
+	if err := blocked(r.spec.Decide, a.tool, a.ask.Msg.Name); err != nil {
+		r.endDirect(ctx, d, &schemas.Directed{Call: err}, schemas.NotStarted)
+		return
 	}
 	if d.rehearsed {
 		self, root := ctx.Self(), ctx.ActorSystem().Root

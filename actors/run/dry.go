@@ -145,23 +145,3 @@ func (b *playbill) made(id string) bool {
 func (b *playbill) copied() *schemas.DryRun {
 	return &schemas.DryRun{Calls: slices.Concat([]schemas.DryCall{}, b.list.Calls), Dropped: b.list.Dropped}
 }
-
-// differs says why the run isn't the one that somebody asks for.
-func (r *run) differs(m *Attach) *schemas.Error {
-	is := func(yes bool, what string) string {
-		if yes {
-			return "is " + what
-		}
-		return "isn't " + what
-	}
-	for _, of := range []struct {
-		field, what string
-		have, want  bool
-	}{{"dryRun", "a dry run", r.spec.DryRun, m.DryRun}, {"bind", "bound to its session", r.spec.Bind, m.Bind}} {
-		if of.have != of.want {
-			return schemas.Refuse(of.field, of.field+": this identity has an open run that "+is(of.have, of.what)+
-				": close it first, or open the other one under another identity")
-		}
-	}
-	return nil
-}

@@ -22,7 +22,8 @@ type port struct {
 	trace       string
 	restartSafe bool
 	counters    *counters
-	record      *record // nil unless the run is bound
+	decide      func(*schemas.Tool) error // nil unless the run is a restricted one
+	record      *record                   // nil unless the run is bound
 	// calls is nil unless hooks see the answers of the run's programs.
 	calls *callLog
 	// gate is nil unless a tool of the catalog is sequential; dry and playbill are nil unless the run is a dry one.
@@ -71,7 +72,10 @@ func (p *port) Dispatch(c cell.Call) *schemas.CallError {
 	if entry.Idempotent {
 		call.IdempotencyKey = p.address.Cell + "." + c.ID
 	}
-	p.counters.call.Add(1)
+	p.counters.called(entry)
+	if err := blocked(p.decide, &entry.Tool, entry.CallableName); err != nil {
+		return err
+	}
 	p.calls.sent(call.ID, entry.CallableName)
 	switch {
 	case p.dry != nil && p.rehearse(entry, call):

@@ -24,13 +24,22 @@ type prepared struct {
 	record     *record
 }
 
-// prepare does what must happen before a guest starts: the input is validated, the program is
-// searched for module access, the catalog is admitted, hooks are asked. It runs outside the actor. ctx ends when nobody
+// prepare does what must happen before a guest starts: the catalog is admitted, the input is validated, the program is
+// searched for module access, hooks are asked. It runs outside the actor. ctx ends when nobody
 // waits for it any more.
 func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 	p := &prepared{exec: m}
 	if p.session, p.sessionErr = openSession(spec); p.session != nil {
 		defer func() { p.record = newRecord(spec, p) }()
+	}
+	admission, err := spec.Env.Admit(spec.Identity)
+	if err != nil {
+		p.err = &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error()}
+		return p
+	}
+	p.admission = admission
+	if p.err = refuseExec(admission); p.err != nil {
+		return p
 	}
 	parse := schemas.ParseExecInput
 	if spec.Contract == schemas.Contract202607 {
@@ -42,12 +51,6 @@ func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 	if p.err = checkProgram(p.input); p.err != nil {
 		return p
 	}
-	admission, err := spec.Env.Admit(spec.Identity)
-	if err != nil {
-		p.err = &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error()}
-		return p
-	}
-	p.admission = admission
 	if p.err = p.input.CheckLanguage(admission.Languages); p.err != nil {
 		return p
 	}

@@ -18,6 +18,9 @@ const unavailableToPollers = Unavailable +
 // unavailable is what a wait for a cell that isn't there is told. It names the process tool only to those whose programs
 // can call it.
 func (r *run) unavailable() string {
+	if r.admission != nil && r.admission.Surface.Mode != schemas.ModeCode {
+		return "there is nothing to wait for: this run is in mode " + modeName(r.admission) + "; " + instead(r.admission)
+	}
 	if r.admission != nil && polls(r.admission) {
 		return unavailableToPollers
 	}
