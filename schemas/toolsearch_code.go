@@ -5,6 +5,9 @@ import (
 	"sync"
 )
 
+// ToolSearchCodeTool is the name of the control tool of Tool Search in mode code (L1).
+const ToolSearchCodeTool = "tool_search_code"
+
 var toolSearchCodeFields = []string{"code", "title"}
 
 // ParseToolSearchCodeInput checks the input of tool_search_code and brings it into the form of an exec (L1): {code, title?}.

@@ -13,9 +13,6 @@ import (
 // catalogs have one install text, and share an image.
 const ContractToolSearch = "tool-search"
 
-// ToolSearchCode is the name of its control tool.
-const ToolSearchCode = "tool_search_code"
-
 const toolSearchInstall = `{"contract":"` + ContractToolSearch + `"}`
 
 // searching tells whether the catalog is for that profile.
@@ -24,7 +21,7 @@ func (c *Catalog) searching() bool { return c.options.Contract == ContractToolSe
 // codeControl is the tool as a model sees it.
 func codeControl(settings schemas.ToolSearch) schemas.SurfaceTool {
 	return schemas.SurfaceTool{
-		Control: true, Name: ToolSearchCode, Title: "Search and call tools", InputSchema: schemas.ToolSearchCodeInputSchema(),
+		Control: true, Name: schemas.ToolSearchCodeTool, Title: "Search and call tools", InputSchema: schemas.ToolSearchCodeInputSchema(),
 		Description: fmt.Sprintf("Run a JavaScript program that finds and calls this run's tools. "+
 			"Put loops, joins, filters and arithmetic into the program and return only what you need.\n"+
 			"code: plain JavaScript, the body of an async function: use top-level await, and `return` the final value as JSON data. "+

@@ -49,7 +49,9 @@ func (d *directory) make(
 	}
 	a.Limits, a.Problems = m.limits, m.problems
 	a.Live = d.config.ParkingFor(id.Agent) == schemas.ParkLive
-	a.Languages = d.config.LanguagesFor(id.Agent)
+	if a.Surface.Mode == schemas.ModeCode { // programs of Tool Search are always plain JavaScript
+		a.Languages = d.config.LanguagesFor(id.Agent)
+	}
 	return a, nil
 }
 
@@ -143,7 +145,7 @@ func (m *admitting) searching() (*run.Admission, error) {
 		image, err := m.d.image(empty.Install())
 		switch {
 		case err == nil:
-			a.Image = image
+			a.Image, m.limits.Timeout = image, settings.CodeTimeout
 		case m.as.firm:
 			return nil, noImage(err)
 		default:

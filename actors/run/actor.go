@@ -164,7 +164,9 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 		parent: m.exec.Msg.CallID, trace: m.exec.Msg.TraceParent, restartSafe: m.input.RestartSafe, counters: r.counters,
 		record: m.record, decide: r.spec.Decide,
 	}
-	r.keep(port, m)
+	if port.searching = m.admission.toolSearchPrograms(); !port.searching {
+		r.keep(port, m)
+	}
 	self, root := actor.NewPID(ctx.Self().Address, ctx.Self().Id+"/"+id), ctx.ActorSystem().Root
 	r.equip(port, func(a *schemas.Answer) { root.Send(self, &cell.Answered{Answer: a}) })
 	reply := r.reviewExec(ctx, m, port)
@@ -175,7 +177,7 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 		Address: address, Title: m.input.Title, CallID: m.exec.Msg.CallID, Source: m.source,
 		Programs: programsAre(m.admission.Languages),
 		Image:    m.admission.Image, Limits: m.admission.Limits, Start: m.exec.Start,
-		RestartSafe: m.input.RestartSafe, Required: m.input.AwaitResults, Live: m.admission.Live,
+		RestartSafe: m.input.RestartSafe, Required: m.input.AwaitResults, Strict: port.searching, Live: m.admission.Live,
 		Record: r.spec.Bind || port.gate != nil || port.calls != nil, Port: port, Reply: explainSyntax(m.input, m.admission.Languages, reply),
 	}), id)
 	if err != nil {

@@ -38,6 +38,8 @@ type port struct {
 	store      *storage
 	sessionErr error
 	skills     *Skills // nil without any
+	// searching: the program is one of Tool Search, which has none of these.
+	searching bool
 }
 
 var _ cell.Port = (*port)(nil)
@@ -165,6 +167,9 @@ func (p *port) Tool(ref int) string {
 
 // Local answers searches and descriptions from the admitted catalog, and what has to do with kept values.
 func (p *port) Local(kind string, payload schemas.JSON, tainted bool) cell.Local {
+	if p.searching && !toolSearchLocal[kind] {
+		return refuse("Error", "unknown request "+kind)
+	}
 	switch kind {
 	case "search":
 		p.counters.search.Add(1)

@@ -41,11 +41,7 @@ func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 	if p.err = refuseExec(admission); p.err != nil {
 		return p
 	}
-	parse := schemas.ParseExecInput
-	if spec.Contract == schemas.Contract202607 {
-		parse = schemas.ParseExecInput202607
-	}
-	if p.input, p.err = parse(m.Msg.Input); p.err != nil {
+	if p.input, p.err = admission.parser(spec.Contract)(m.Msg.Input); p.err != nil {
 		return p
 	}
 	if p.err = checkProgram(p.input); p.err != nil {

@@ -107,7 +107,10 @@ func (p *port) resultsLocal(kind string, payload schemas.JSON, tainted bool) cel
 
 // Keep saves an oversized final value (O3).
 func (p *port) Keep(value schemas.JSON, tainted bool) (schemas.JSON, error) {
-	if p.restartSafe {
+	switch {
+	case p.searching:
+		return nil, errors.New(nothingKept)
+	case p.restartSafe:
 		return nil, errors.New(unrepeatable)
 	}
 	return p.save(value, tainted)
