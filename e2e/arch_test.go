@@ -63,7 +63,7 @@ var rooms = map[string]room{
 	"actors/agent": {
 		from:      []string{"schemas", "bus"},
 		libraries: []string{"github.com/openai/openai-go/v3"},
-		tests:     []string{"bus/bustest", "actors/host"},
+		tests:     []string{"bus/bustest", "actors/host", "actors/tool"},
 	},
 	"actors/slot": {libraries: []string{"github.com/asynkron/protoactor-go"}},
 	"actors/cell": {

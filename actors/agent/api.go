@@ -80,6 +80,9 @@ type Turn struct {
 	Limits       Limits
 	// Price is what the model costs; zero is unknown.
 	Price schemas.Price
+	// ContextTokens is the size of the model's context window; 0 is unknown. Of earlier messages, the last that fit into
+	// half of it are sent.
+	ContextTokens int
 	// Transcript may be nil: nothing was said before, and nothing is kept.
 	Transcript Transcript
 	// Observe, if set, hears what happens, in order, on the turn's goroutines one at a time. It must not block for long.
@@ -134,4 +137,7 @@ type Report struct {
 	Text string
 	// Entry has the counts, and why it ended: Entry.Stop is one of the Stop constants.
 	Entry schemas.TurnEntry
+	// Uncounted is how many answers came without a word of what they cost. Entry.Usage lacks them; Limits.Tokens takes
+	// them for as many tokens as their bytes make.
+	Uncounted int
 }

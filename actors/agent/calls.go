@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+const (
+	// waitTool is the tool that continues a program. The others of a surface are direct, or run a program.
+	waitTool = "wait"
+	// maxListedTools is how many tools a model is told of that has called one that isn't there.
+	maxListedTools = 50
+	// maxShown bounds what a text for a model quotes of what it wrote, in bytes.
+	maxShown = 200
+)
+
+// call is one call of a model.
+type call struct {
+	// SaidCall has the id that the call has on the bus and on record.
+	schemas.SaidCall
+	// wire is its id in what the provider is sent.
+	wire string
+	// tool is nil if there is none of this name.
+	tool *schemas.SurfaceTool
+	// refused says why the call isn't made; empty if it is.
+	refused string
+}
+
+// outcome is what became of a call.
+type outcome struct {
+	// text is for the model; cut says that it is the beginning of a longer one.
+	text   string
+	cut    bool
+	failed bool
+	images []image
+	// same is what two outcomes have in common that tell the model the same.
+	same string
+	// moving: it is a state of something that goes on.
+	moving bool
+	// gone: nobody can go on with the run.
+	gone error
+}
+
+// failure is the outcome of a call that came to nothing.
+func failure(text string) outcome { return outcome{text: text, same: text, failed: true} }
+
+// call does what an answer calls for, and adds it with the outcomes to the conversation. Each call of the message is
+// answered by one message, whatever became of it: providers refuse a conversation where it isn't so.
+func (r *running) call(ctx context.Context, a *answer) error {
+	calls := r.resolve(a)
+	said, wire := make([]schemas.SaidCall, len(calls)), make([]schemas.SaidCall, len(calls))
+	for i := range calls {
+		said[i], wire[i] = calls[i].SaidCall, calls[i].SaidCall
+		wire[i].ID = calls[i].wire
+	}
+	if err := r.say(ctx, schemas.RoleAssistant, schemas.Said{Text: a.text, ToolCalls: said}); err != nil {
+		return err
+	}
+	r.messages = append(r.messages, assistantMessage(a.text, wire))
+	outcomes := r.perform(ctx, calls)
+	if n := len(calls) - 1; a.dropped > 0 {
+		outcomes[n].text += fmt.Sprintf("\n\n%d more calls of the same answer were dropped, and not made: at most %d are made for one.", a.dropped, maxCalls)
+	}
+	var pictures []image
+	var gone error
+	round := r.repeats.round()
+	for i := range calls {
+		c, o := &calls[i], &outcomes[i]
+		if err := r.say(ctx, schemas.RoleTool, schemas.Said{Text: o.text, ToolCallID: c.ID, Name: c.Name, Truncated: o.cut}); err != nil {
+			return err
+		}
+		r.messages = append(r.messages, openai.ToolMessage(o.text, c.wire))
+		pictures, gone = append(pictures, o.images...), cmp.Or(gone, o.gone)
+		round.add(c.Name, c.Arguments, o)
+	}
+	if len(pictures) > 0 {
+		r.pictures = append(r.pictures, len(r.messages))
+		r.messages = append(r.messages, imageMessage(pictures))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case gone != nil:
+		return gone
+	case r.repeats.seen(round) >= maxRepeats:
+		return limitError(fmt.Sprintf("the model went round in circles: it made the same calls %d times in a row and was told the same each time", maxRepeats))
+	}
+	return nil
+}
+
+// resolve finds out which calls can be made, and under which ids.
+func (r *running) resolve(a *answer) []call {
+	calls := make([]call, len(a.calls))
+	for i, said := range a.calls {
+		c := &calls[i]
+		c.SaidCall, c.wire = said, said.ID
+		c.ID = r.ids.take(said.ID)
+		if c.wire == "" || len(c.wire) > maxCallID || slices.ContainsFunc(calls[:i], func(o call) bool { return o.wire == c.wire }) {
+			c.wire = c.ID
+		}
+		c.Name = schemas.Prefix(c.Name, maxShown)
+		c.tool, _ = r.run.Surface.Tool(said.Name)
+		if blank := strings.TrimSpace(c.Arguments); (blank == "" || blank == "null") && a.finish != finishLength {
+			c.Arguments = "{}" // as many write it for a tool without parameters
+		}
+		c.refused = r.refusal(c, i, a.finish)
+	}
+	return calls
+}
+
+// refusal says why a call isn't made, in words that help the model to mend it; it is empty if the call is made. A tool that
+// the model isn't shown is like one that doesn't exist.
+func (r *running) refusal(c *call, n int, finish string) string {
+	switch {
+	case n >= maxCalls:
+		return fmt.Sprintf("This call was not made: at most %d are made for one answer. Make it again if you still need it.", maxCalls)
+	case c.tool == nil:
+		return fmt.Sprintf("Tool %q isn't available; available: %s.", c.Name, listed(r.run.Surface.Tools))
+	case isJSONObject(c.Arguments):
+		return ""
+	case finish == finishLength:
+		return "This call was not made: your answer reached its longest in the middle of the call's arguments. Make it again with less in it."
+	}
+	why := "it must be one object, in braces"
+	if err := json.Unmarshal([]byte(c.Arguments), new(map[string]json.RawMessage)); err != nil && !json.Valid([]byte(c.Arguments)) {
+		why = err.Error()
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+			why = fmt.Sprintf("%v, at byte %d of %d", e, e.Offset, len(c.Arguments))
+		}
+	}
+	return fmt.Sprintf("This call was not made: its arguments aren't a JSON object: %s. They begin: %s\nMake it again with one JSON object that fits the tool's schema.",
+		why, schemas.Prefix(c.Arguments, maxShown))
+}
+
+func listed(tools []schemas.SurfaceTool) string {
+	if len(tools) == 0 {
+		return "none"
+	}
+	var names []string
+	for i := range tools[:min(len(tools), maxListedTools)] {
+		names = append(names, tools[i].Name)
+	}
+	if more := len(tools) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// perform makes the calls, all at once, and gives what became of each.
+func (r *running) perform(ctx context.Context, calls []call) []outcome {
+	outcomes := make([]outcome, len(calls))
+	var group sync.WaitGroup
+	for i := range calls {
+		c := &calls[i]
+		r.observe(Calling{ID: c.ID, Name: c.Name, Title: c.title(), Arguments: c.Arguments})
+		group.Go(func() {
+			start := time.Now()
+			o := failure(c.refused)
+			if c.refused == "" {
+				o = r.do(ctx, c)
+			}
+			outcomes[i] = o
+			r.observe(Called{ID: c.ID, Name: c.Name, Text: o.text, Failed: o.failed, Duration: time.Since(start)})
+			r.traceCall(c, &o, time.Since(start))
+		})
+	}
+	group.Wait()
+	return outcomes
+}
+
+// title is that of a program.
+func (c *call) title() string {
+	var input struct {
+		Title string `json:"title"`
+	}
+	if c.tool == nil || c.tool.Direct || c.Name == waitTool || json.Unmarshal([]byte(c.Arguments), &input) != nil {
+		return ""
+	}
+	return readable(input.Title)
+}
+
+// do makes a call. When ctx ends, the call ends with the run, which the turn closes then.
+func (r *running) do(ctx context.Context, c *call) outcome {
+	args := schemas.JSON(c.Arguments)
+	if c.tool.Direct {
+		d, err := r.run.Direct(ctx, schemas.Direct{CallID: c.ID, Name: c.Name, Args: args})
+		if err != nil {
+			return r.broken(ctx, err)
+		}
+		return directOutcome(d)
+	}
+	var result *schemas.Result
+	var err error
+	if c.Name == waitTool {
+		in, refused := schemas.ParseWaitInput(args)
+		if refused != nil {
+			return failure(refused.Error())
+		}
+		result, err = r.Client.Wait(ctx, schemas.Wait{CallID: c.ID, Identity: r.Identity, RunID: in.RunID})
+	} else {
+		result, err = r.run.Exec(ctx, schemas.Exec{CallID: c.ID, Input: args})
+	}
+	if err != nil {
+		return r.broken(ctx, err)
+	}
+	return resultOutcome(result)
+}
+
+// broken is the outcome of a call without an answer.
+func (r *running) broken(ctx context.Context, err error) outcome {
+	if ctx.Err() != nil {
+		return failure("This call was stopped before it ended, with the turn. It may have run.")
+	}
+	o := failure(err.Error())
+	if e, ok := errors.AsType[*schemas.Error](err); !ok || e.Code == schemas.RuntimeUnavailable {
+		o.gone = err
+	}
+	return o
+}
