@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/codecell/codecell/actors/catalog"
 	"github.com/codecell/codecell/actors/policy"
@@ -59,6 +60,9 @@ func (d *directory) make(
 func (m *admitting) gather(offers []schemas.Registration, brought []schemas.Tool) {
 	tools, servers, problems := merge(offers)
 	m.tools, m.servers, m.problems = policy.Effective(tools, m.rules), servers, problems
+	if m.as.leaf {
+		m.tools = slices.DeleteFunc(m.tools, isSwarmTool)
+	}
 	policy.MarkDirect(m.tools, m.d.config, m.id.Agent)
 	for i := range brought {
 		if err := m.rules.Decide(&brought[i]); err != nil {
@@ -112,7 +116,11 @@ func (m *admitting) coding() (*run.Admission, error) {
 		Contract: config.Contract, Languages: config.LanguagesFor(m.id.Agent), SearchDefault: m.limits.SearchDefault,
 		SearchMax: m.limits.SearchMax, Features: m.features(), Namespaces: m.namespaces,
 	})
-	image, err := m.d.image(cat.Install())
+	install := cat.Install()
+	if m.as.silent {
+		install = cat.InstallRestricted()
+	}
+	image, err := m.d.image(install)
 	if err != nil {
 		return nil, noImage(err)
 	}
@@ -171,6 +179,12 @@ func noImage(err error) error { return fmt.Errorf("the guest's image could not b
 // split takes out the tools that are hidden, and names those that the model sees.
 func (m *admitting) split() []run.DirectTool {
 	shown, hidden := policy.Split(m.tools, m.as.mode)
+	for i := range m.tools {
+		t := &m.tools[i]
+		if t.DirectOnly && !policy.IsControl(t) && !slices.ContainsFunc(shown, func(s schemas.Tool) bool { return s.ID() == t.ID() }) {
+			m.problem(unshown, t.Name, t.Owner)
+		}
+	}
 	m.tools = hidden
 	return m.name(shown, policy.Reserved(m.as.mode)...)
 }
@@ -199,6 +213,6 @@ func (m *admitting) features() catalog.Features {
 	current := config.Contract != schemas.Contract202607
 	return catalog.Features{
 		Namespaces: true, Results: current, Store: current,
-		Skills: m.d.skills != nil, SkillSearch: config.Skills.Search,
+		Skills: m.d.skills != nil, SkillSearch: config.Skills.Search, Swarm: config.Swarm().Enabled,
 	}
 }

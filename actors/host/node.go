@@ -214,10 +214,14 @@ func Providers(c *schemas.Config, log *slog.Logger) (out []tool.Provider, err er
 	return out, nil
 }
 
-// Services makes the tools of a configuration that are on the bus themselves: paired nodes (N2) and micro services (U3).
+// Services makes the tools of a configuration that are on the bus themselves: paired nodes (N2), agents that agents start
+// (G10), and micro services (U3).
 func Services(conn *bus.Conn, c *schemas.Config, log *slog.Logger) (out []tool.Provider) {
 	if c.Nodes.Enabled {
 		out = append(out, tool.Nodes(conn))
+	}
+	if c.Swarm().Enabled {
+		out = append(out, swarm(conn, c, log))
 	}
 	for _, name := range c.Services {
 		out = append(out, tool.Service(conn, name, log))

@@ -18,6 +18,8 @@ type presentation struct {
 	context int
 	// raw: a model call without tools (A3).
 	raw bool
+	// leaf: the run's agents can't start others. silent: it is restricted, and its programs have no globals for it (G10).
+	leaf, silent bool
 	// firm: the mode stays even if there is no tool, or no guest to be had.
 	firm bool
 }
@@ -42,8 +44,12 @@ type taken struct {
 // newOpening decides how the run's tools are put before its model (F1, F3).
 func newOpening(c *schemas.Config, ask *schemas.Open) *opening {
 	id := ask.Identity
+	p := present(c, ask)
+	if s := c.Swarm(); s.Enabled {
+		p.leaf, p.silent = id.Depth >= s.Depth, id.Restricted
+	}
 	return &opening{identity: id, key: admissionKey{
-		agent: id.Agent, sandbox: id.Sandbox, owner: c.IsOwner(id), presentation: present(c, ask),
+		agent: id.Agent, sandbox: id.Sandbox, owner: c.IsOwner(id), presentation: p,
 	}}
 }
 

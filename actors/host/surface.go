@@ -42,6 +42,8 @@ func surface(s schemas.Surface, direct []run.DirectTool) schemas.Surface {
 // plainName is what every model provider accepts as the name of a tool.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+const unshown = "tool %.100q of %.100q can't be shown to the model: its name is taken, or has characters that providers refuse"
+
 // nameDirect gives direct tools the names that the model sees: their own if it is plain and free, else
 // one with the owner's in front, which for tools that callers brought is "client": their owner differs from run to run.
 // A tool that gets neither is left out, and said to be.
@@ -62,7 +64,7 @@ func nameDirect(tools []schemas.Tool, reserved []string) (direct []run.DirectToo
 			name = owner + "__" + t.Name
 		}
 		if taken[name] || !plainName.MatchString(name) {
-			problems = append(problems, fmt.Sprintf("tool %.100q of %.100q can't be shown to the model: its name is taken, or has characters that providers refuse", t.Name, owner))
+			problems = append(problems, fmt.Sprintf(unshown, t.Name, owner))
 			continue
 		}
 		taken[name] = true
