@@ -63,7 +63,8 @@ func (c *Catalog) Describe(ref int) (schemas.JSON, error) {
 	case c.older():
 		return encode(e.olderDescription()), nil
 	case c.searching():
-		return encode(e.foundDescription()), nil
+		d, _ := c.ToolDescribe([]*Entry{e}, false)
+		return d, nil
 	case e.Source == schemas.SourceMCP:
 		return encode(describeMCP(e.server, []*Entry{e}, "tool", true)), nil
 	}

@@ -59,7 +59,7 @@ func (c *Catalog) record(e *Entry) any {
 	case c.older():
 		return e.olderRecord()
 	case c.searching():
-		return e.foundRecord()
+		return e.toolHit(0)
 	}
 	return e.record()
 }

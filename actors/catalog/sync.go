@@ -24,10 +24,8 @@ func plainError(format string, args ...any) *fault {
 	return &fault{Name: "Error", Message: fmt.Sprintf(format, args...)}
 }
 
-type lookup func(c *Catalog, payload []byte) (value any, untrusted bool, err *fault)
-
 // lookups are the synchronous methods of a guest, one row a method.
-var lookups = map[string]lookup{
+var lookups = map[string]func(c *Catalog, payload []byte) (value any, untrusted bool, err *fault){
 	"api.list":  (*Catalog).apiList,
 	"api.read":  (*Catalog).apiRead,
 	"mcp.api":   (*Catalog).mcpAPI,
@@ -43,11 +41,7 @@ func (c *Catalog) Sync(method string, payload []byte) []byte {
 
 // SyncTrust is [Catalog.Sync], and tells whether the answer holds text from outside (M6, O5).
 func (c *Catalog) SyncTrust(method string, payload []byte) (text []byte, untrusted bool) {
-	methods := lookups
-	if c.searching() {
-		methods = toolSearchLookups
-	}
-	lookup, ok := methods[method]
+	lookup, ok := lookups[method]
 	if !ok {
 		return encode(answer{Error: plainError("unknown look-up %s", quoteShort(method))}), false
 	}

@@ -37,56 +37,30 @@ func codeControl(settings schemas.ToolSearch) schemas.SurfaceTool {
 	}
 }
 
-// foundRecord is a tool as openclaw.tools.search gives it.
-type foundRecord struct {
-	ID          string         `json:"id"`
-	Name        string         `json:"name"`
-	Source      schemas.Source `json:"source"`
-	Description string         `json:"description"`
-	Input       string         `json:"input,omitempty"`
-}
-
-func (e *Entry) foundRecord() foundRecord {
-	r := foundRecord{ID: e.ID(), Name: e.Name, Source: e.Source, Description: e.description()}
-	if !e.Untrusted() {
-		r.Input = e.InputHint
+// searchName is how tools are found, for what a refusal says.
+func (c *Catalog) searchName() string {
+	if c.searching() {
+		return "openclaw.tools.search(query)"
 	}
-	return r
+	return schemas.ToolSearchTool
 }
 
-// foundDescription is what openclaw.tools.describe resolves to.
-type foundDescription struct {
-	ID           string         `json:"id"`
-	Name         string         `json:"name"`
-	Label        string         `json:"label,omitempty"`
-	Source       schemas.Source `json:"source"`
-	Description  string         `json:"description"`
-	Parameters   schemas.JSON   `json:"parameters"`
-	OutputSchema schemas.JSON   `json:"outputSchema,omitempty"`
-}
-
-func (e *Entry) foundDescription() foundDescription {
-	return foundDescription{
-		ID: e.ID(), Name: e.Name, Label: e.label(), Source: e.Source, Description: e.description(),
-		Parameters: e.parameters(), OutputSchema: e.Output,
-	}
-}
-
-// toolSearchLookups are the synchronous methods of its guests.
-var toolSearchLookups = map[string]lookup{"tool.find": (*Catalog).toolFind}
-
-// toolFind gives the ref of the tool that a program names by its id.
-func (c *Catalog) toolFind(payload []byte) (any, bool, *fault) {
+// FindTool answers a program of Tool Search, at once, which tool an id means, by the rules of [Catalog.Select]:
+// {"ok":ref}, or {"error":{name,message}} with what to do instead. Method and payload are the guest's, and there is no other
+// look-up. It says whether the answer has text of an MCP server or a client.
+func (c *Catalog) FindTool(method string, payload []byte, shown []Shown) (text []byte, untrusted bool) {
 	var in struct {
 		ID string `json:"id"`
 	}
+	if method != "tool.find" {
+		return encode(answer{Error: plainError("unknown look-up %s", quoteShort(method))}), false
+	}
 	if err := decode(payload, &in); err != nil {
-		return nil, false, err
+		return encode(answer{Error: err}), false
 	}
-	for _, e := range c.entries {
-		if e.ID() == in.ID {
-			return e.Ref, false, nil
-		}
+	e, refusal := c.Select(schemas.ToolSelector{ID: in.ID}, shown)
+	if refusal != nil {
+		return encode(answer{Error: plainError("%s", refusal.Message)}), refusal.Untrusted
 	}
-	return nil, false, plainError("There is no tool %s. Take an id from openclaw.tools.search(query).", quoteShort(in.ID))
+	return encode(answer{OK: e.Ref}), false
 }

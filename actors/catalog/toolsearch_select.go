@@ -125,7 +125,7 @@ func (c *Catalog) unknownTool(field, text string, shown []Shown) *Refusal {
 		c.list(r, near, shown)
 		return r
 	}
-	r.Message += "Look for it with " + schemas.ToolSearchTool
+	r.Message += "Look for it with " + c.searchName()
 	return r
 }
 
@@ -147,7 +147,7 @@ func (c *Catalog) list(r *Refusal, tools []target, shown []Shown) {
 	}
 	r.Message += strings.Join(texts, ", ")
 	if more := len(tools) - len(texts); more > 0 {
-		r.Message += fmt.Sprintf(" or one of %d more: %s lists them", more, schemas.ToolSearchTool)
+		r.Message += fmt.Sprintf(" or one of %d more: %s lists them", more, c.searchName())
 	}
 }
 

@@ -230,6 +230,9 @@ func refuse(name, message string) cell.Local {
 
 // Sync answers an immediate look-up.
 func (p *port) Sync(method string, payload []byte) (answer []byte, untrusted bool) {
+	if p.searching {
+		return p.admission.Catalog.FindTool(method, payload, p.admission.shown())
+	}
 	return p.admission.Catalog.SyncTrust(method, payload)
 }
 

@@ -1,6 +1,9 @@
 package run
 
-import "github.com/codecell/codecell/schemas"
+import (
+	"github.com/codecell/codecell/actors/catalog"
+	"github.com/codecell/codecell/schemas"
+)
 
 // Programs of Tool Search (L1) go the way of all programs: the same checks, hooks, calls and records. They differ in what
 // they reach, in their limit, which is a hard one, and in that nothing of them outlives them.
@@ -17,6 +20,15 @@ func (a *Admission) parser(contract string) func(schemas.JSON) (schemas.ExecInpu
 		return schemas.ParseExecInput202607
 	}
 	return schemas.ParseExecInput
+}
+
+// shown are the tools that the model calls by their names, for what refusals say.
+func (a *Admission) shown() []catalog.Shown {
+	shown := make([]catalog.Shown, len(a.Direct))
+	for i := range a.Direct {
+		shown[i] = catalog.Shown{Name: a.Direct[i].Name, Tool: &a.Direct[i].Tool}
+	}
+	return shown
 }
 
 // toolSearchLocal are the local requests that such programs may make, whatever their guest asks for.

@@ -3,7 +3,7 @@
 
 // withTool goes on with the ref of a tool. Ids that the host doesn't know reject with its suggestions.
 function withTool(name, id, go) {
-  if (typeof id !== "string") return refuse(new NativeTypeError(name + ": the first argument must be a string, the id of a tool"));
+  if (typeof id !== "string" || id === "") return refuse(new NativeTypeError(name + ": the first argument must be a string, the id of a tool"));
   let ref;
   try {
     ref = ask("tool.find", '{"id":' + quote(id) + "}");
