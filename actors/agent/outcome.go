@@ -63,7 +63,9 @@ func directOutcome(d *schemas.Directed) outcome {
 
 // outsideText is a text for the model, not too long, and wrapped if it is from outside (O5).
 func outsideText(what, text string, untrusted bool) string {
-	text = clip(text, maxToolText)
+	if len(text) > maxToolText {
+		text = fmt.Sprintf("%s\n[cut: %d bytes in all]", schemas.Prefix(text, maxToolText), len(text))
+	}
 	if untrusted {
 		return schemas.Untrusted(what, text, rand.Text())
 	}
