@@ -3,6 +3,7 @@ package bus
 import (
 	"crypto/rand"
 	"fmt"
+	"strings"
 
 	"github.com/codecell/codecell/schemas"
 )
@@ -13,6 +14,8 @@ const (
 	executorIDLen     = 16
 	approvalSuffixLen = 12
 	entryIDLen        = 16
+	swarmIDLen        = 8
+	agentSuffixLen    = 10
 )
 
 // NewHostID gives a random host id: 10 lowercase base32 characters, 50 bits.
@@ -54,6 +57,22 @@ func HostOf(runID string) (string, error) {
 		return "", schemas.Refuse("runId", "runId is not one that exec returned: pass the runId of a waiting result unchanged")
 	}
 	return runID[:n], nil
+}
+
+// NewSwarmID gives a random id of a process that runs agents for others: 8 lowercase base32 characters, 40 bits.
+func NewSwarmID() string { return randomID(swarmIDLen) }
+
+// NewAgentID gives a random id of an agent that such a process runs: its id, a dash and 10 lowercase base32 characters. Only
+// those who started an agent can ask for it, whoever else may know the id (G10).
+func NewAgentID(swarm string) string { return swarm + "-" + randomID(agentSuffixLen) }
+
+// SwarmOf gives the process that runs an agent. Anything else than an agent's id is an error.
+func SwarmOf(agent string) (string, error) {
+	swarm, suffix, _ := strings.Cut(agent, "-")
+	if len(swarm) != swarmIDLen || len(suffix) != agentSuffixLen || !isBase32(swarm) || !isBase32(suffix) {
+		return "", schemas.Refuse("ids", fmt.Sprintf("%.40q is no agent's id", agent))
+	}
+	return swarm, nil
 }
 
 // randomID gives n ≤ 32 characters.

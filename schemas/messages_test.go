@@ -123,7 +123,7 @@ var messages = []any{
 	schemas.TurnRequested{At: 1767225600000000000, Host: "h1", Run: "r1", Request: 1, Attempt: 2, Bytes: 2000, ToolBytes: 1000, Status: 200, Failed: true,
 		DurationUs: 1500, Usage: aUsage, ToolCalls: 1},
 	schemas.TurnStarted{At: 1767225600000000000, Host: "h1", Run: "r1", Identity: anIdentity, Model: "openai/m", Mode: schemas.ModeSearch,
-		Search: schemas.ToolSearchCode, Tools: 2, PromptBytes: 10, CatalogSize: 3},
+		Search: schemas.ToolSearchCode, Tools: 2, PromptBytes: 10, CatalogSize: 3, Label: "prices", Phase: "collect"},
 	schemas.Wait{CallID: "toolu_2", Identity: anIdentity, RunID: "c1"},
 }
 

@@ -108,6 +108,9 @@ type TurnStarted struct {
 	Tools       int      `msgpack:"tools" json:"tools"`
 	PromptBytes int      `msgpack:"prompt_bytes" json:"promptBytes"`
 	CatalogSize int      `msgpack:"catalog_size" json:"catalogSize"`
+	// Label and Phase are what an agent that was started by another one was started with (G10).
+	Label string `msgpack:"label,omitempty" json:"label,omitempty"`
+	Phase string `msgpack:"phase,omitempty" json:"phase,omitempty"`
 }
 
 // TurnRequested says how one request to a provider went: feed.turn.requested.<host>.<run>
