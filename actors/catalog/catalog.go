@@ -37,6 +37,8 @@ type Features struct {
 	// Skills: programs can read skills, and search them if SkillSearch is set too (G11).
 	Skills      bool `json:"skills,omitempty"`
 	SkillSearch bool `json:"skillSearch,omitempty"`
+	// Swarm: programs can start agents, if the catalog has the native tools for that (G10).
+	Swarm bool `json:"-"`
 }
 
 // Entry is one admitted tool. Read it, don't change it.
@@ -81,6 +83,7 @@ type Catalog struct {
 	servers    []*server    // by name
 	namespaces []*namespace // by global
 	nodes      *Entry       // the tool behind the global nodes; nil: there is none
+	swarm      *swarm       // nil: there is none
 	counts     schemas.SourceCounts
 	sequential bool // there is a sequential tool
 
@@ -114,7 +117,8 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 	c := &Catalog{options: options, entries: entries}
 	c.servers = groupServers(entries, &options)
 	problems = append(problems, c.addNamespaces(options.Namespaces)...)
-	nameGlobals(entries, c.namespaceGlobals())
+	c.swarm = c.findSwarm()
+	nameGlobals(entries, c.takenGlobals())
 	if c.older() {
 		nameMembers(entries)
 	}
@@ -145,7 +149,7 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 		}
 	}
 	c.addOperations()
-	c.install = c.renderInstall()
+	c.install = c.renderInstall(c.swarm)
 	c.version = c.hash()
 	c.index = sync.OnceValue(func() *index { return newIndex(c.entries) })
 	c.ids = sync.OnceValue(func() map[string][]*Entry { return byID(c.entries) })

@@ -55,6 +55,9 @@ func newFiles(c *Catalog) *files {
 	if kept := c.options.Features; kept.keeps() {
 		add(keptPath, "what programs can keep for later ones", false, func() string { return declareKept(kept) })
 	}
+	if c.swarm != nil {
+		add(agentsPath, "other agents, and how to show progress", false, func() string { return declaredAgents })
+	}
 	slices.SortFunc(f.order, func(a, b *file) int { return strings.Compare(a.path, b.path) })
 	return f
 }

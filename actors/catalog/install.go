@@ -74,7 +74,8 @@ type installNamespace struct {
 // caller must not change it.
 func (c *Catalog) Install() []byte { return c.install }
 
-func (c *Catalog) renderInstall() []byte {
+// renderInstall makes the text, with this swarm or none.
+func (c *Catalog) renderInstall(with *swarm) []byte {
 	if c.searching() {
 		return []byte(toolSearchInstall)
 	}
@@ -105,7 +106,8 @@ func (c *Catalog) renderInstall() []byte {
 
 		Namespaces []installNamespace `json:"namespaces,omitempty"`
 		Nodes      *int               `json:"nodes,omitempty"`
-	}{c.options.Contract, tools, servers, c.options.Features, namespaces, c.nodesRef()})
+		Agents     *installAgents     `json:"agents,omitempty"`
+	}{c.options.Contract, tools, servers, c.options.Features, namespaces, c.nodesRef(), with.install()})
 }
 
 // HandleRecord gives the record from which a guest makes the tool's handle; a ref that isn't in

@@ -101,7 +101,7 @@ func unfitGlobal(name string) string {
 		return "is a name that every object has"
 	case reservedWords[name]:
 		return "is a reserved word"
-	case guestGlobals[name], olderGlobals[name]:
+	case guestGlobals[name], swarmGlobals[name], olderGlobals[name]:
 		return "is taken by a global of the guest API"
 	case languageGlobals[name]:
 		return "is taken by a global of ECMAScript"

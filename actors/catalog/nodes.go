@@ -8,12 +8,7 @@ func (c *Catalog) findNodes() *Entry {
 	if c.older() {
 		return nil
 	}
-	for _, e := range c.entries {
-		if e.Name == schemas.NodesTool && e.Owner == schemas.NodesTool && e.Source == schemas.SourceNative && e.Tier == schemas.TierCore {
-			return e
-		}
-	}
-	return nil
+	return c.coreTool(schemas.NodesTool, schemas.NodesTool)
 }
 
 // nodesRef is the ref of that tool, or nil.

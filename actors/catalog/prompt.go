@@ -45,6 +45,9 @@ func (c *Catalog) ExecDescription(limits schemas.Limits, indexBudget int) string
 	if c.nodes != nil {
 		line("- %s.", describeNodes)
 	}
+	if c.swarm != nil {
+		line("- %s.", describeAgents)
+	}
 	if skills := describeSkills(c.options.Features); skills != "" {
 		line("- %s.", skills)
 	}

@@ -3,7 +3,7 @@ package catalog
 import "strings"
 
 // Names that no tool gets as they are. They are reserved whether or not the thing behind them is on,
-// so that a feature switched on doesn't rename a tool.
+// so that a feature switched on doesn't rename a tool; but for those of the swarm, which many tools have.
 var (
 	// reservedWords can't be identifiers, in sloppy or strict code or inside an async function,
 	// or mean something else there.
@@ -20,7 +20,9 @@ var (
 	// guestGlobals are what the guest API defines (G11).
 	guestGlobals = words(`
 		catalog MCP API nodes namespaces results store load text json yield_control setTimeout clearTimeout console
-		TextEncoder TextDecoder skills agents phase log`)
+		TextEncoder TextDecoder skills`)
+	// swarmGlobals are there with the swarm only (G10).
+	swarmGlobals = words(`agents phase log`)
 	// languageGlobals are ECMAScript's own.
 	languageGlobals = words(`
 		globalThis isFinite isNaN parseFloat parseInt decodeURI decodeURIComponent encodeURI encodeURIComponent escape

@@ -16,7 +16,11 @@ const CONSOLE_TRUNCATED = "[console output truncated]";
 let consoleLeft = CONSOLE.total; // negative once CONSOLE_TRUNCATED has been said
 
 function write(level, values) {
-  if (consoleLeft < 0) return;
+  if (consoleLeft >= 0) say(messageOf(level, values));
+}
+
+// messageOf is what console writes of values.
+function messageOf(level, values) {
   const inspection = { __proto__: null, left: CONSOLE.values };
   let message = level === "log" ? "" : "[" + level + "] ";
   for (let i = 0; i < values.length; i++) {
@@ -27,7 +31,11 @@ function write(level, values) {
     }
     message += inspectText(values[i], inspection);
   }
-  if (message.length > CONSOLE.message) message = cut(message, CONSOLE.message) + TRUNCATED;
+  return message.length > CONSOLE.message ? cut(message, CONSOLE.message) + TRUNCATED : message;
+}
+
+function say(message) {
+  if (consoleLeft < 0) return;
   const serialised = quote(message);
   const size = serialised.length + CONSOLE.item;
   if (size > consoleLeft) {

@@ -76,6 +76,7 @@ function installCatalog(install) {
   installStore(install.features || {});
   installSkills(install.features || {});
   installNodes(install.nodes);
+  installAgents(install.agents);
   installNamespaces(install.features || {}, install.namespaces || []);
   if (install.contract === "2026-07") {
     installOlderTools(install.tools || [], install.mcp || []);

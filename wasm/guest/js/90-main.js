@@ -152,7 +152,8 @@ function guarded(name, fn) {
 //    "mcp": [{"identifier", "serverName", "tools": [{"ref", "identifier", "toolName"}]}],
 //    "features": {"store"?, "results"?, "namespaces"?, "skills"?, "skillSearch"?},
 //    "namespaces"?: [{"name", "scope"}],
-//    "nodes"?: the ref of the native nodes tool}
+//    "nodes"?: the ref of the native nodes tool,
+//    "agents"?: {"spawn", "await"}, the refs of the native tools of the swarm}
 //
 // With "contract": "2026-07" a tool is {"ref", "member"?, "id", "name", "label"?, "description", "source", "sourceName"?}, and
 // one of a server has an "id" too. With "contract": "tool-search" there is nothing else.
