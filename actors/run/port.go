@@ -40,6 +40,7 @@ type port struct {
 	skills     *Skills // nil without any
 	// searching: the program is one of Tool Search, which has none of these.
 	searching bool
+	notes     notes
 }
 
 var _ cell.Port = (*port)(nil)
@@ -230,8 +231,11 @@ func refuse(name, message string) cell.Local {
 
 // Sync answers an immediate look-up.
 func (p *port) Sync(method string, payload []byte) (answer []byte, untrusted bool) {
-	if p.searching {
+	switch {
+	case p.searching:
 		return p.admission.Catalog.FindTool(method, payload, p.admission.shown())
+	case method == noteMethod:
+		return p.note(payload), false
 	}
 	return p.admission.Catalog.SyncTrust(method, payload)
 }

@@ -21,10 +21,12 @@ type held struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	// running, stopped and back are guarded by the desk. A call that runs has a place. One that has given it up waits for a
-	// person; once it wants a place again it is queued, and back is closed when it has one.
+	// person or for agents; once it wants a place again it is queued, and back is closed when it has one.
 	running bool
 	stopped bool
 	back    chan struct{}
+	// tainted: the result may hold words of an MCP server or a client all the same (O5). It is the call's goroutine's.
+	tainted bool
 	// ack says that the call is held, when it takes its time.
 	ack acknowledgement
 	// progress is what its tool has said while it runs.
@@ -32,7 +34,7 @@ type held struct {
 }
 
 // desk decides which calls run: at most limit at once, at most queue more waiting, a
-// sequential tool alone within its run (P4), each call once. Calls that wait for a person count as neither. It knows no bus and no tool.
+// sequential tool alone within its run (P4), each call once. Calls that wait for a person or for agents count as neither. It knows no bus and no tool.
 type desk struct {
 	limit, queueLimit int
 	start             func(*held) // runs the call, on a goroutine of its own; ends in desk.done
@@ -151,7 +153,7 @@ func (d *desk) release(h *held) {
 	}
 }
 
-// pause lets others in while a running call waits for a person. The call stays held.
+// pause lets others in while a running call waits for a person, or, to its end, for agents. The call stays held.
 func (d *desk) pause(h *held) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -70,6 +70,9 @@ func (e *Executor) repeat(h *held, before *entryOf) {
 func (e *Executor) run(h *held) {
 	value, fail := e.pipeline.run(h.ctx, h.call, h.target, func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
 		defer h.progress.end()
+		if by, ok := h.owner.provider.(*agents); ok {
+			return by.callHeld(ctx, call, e.reporter(h), h)
+		}
 		return h.owner.provider.Call(ctx, call, e.reporter(h))
 	}, func(string) func() { return e.awaiting(h) }, e.log)
 	h.cancel()
@@ -104,7 +107,7 @@ func (e *Executor) hold(h *held, state schemas.AnswerState) {
 func (e *Executor) answer(h *held, value schemas.JSON, fail *schemas.CallError) *schemas.Answer {
 	a := &schemas.Answer{
 		ID: h.call.ID, Executor: e.id, State: schemas.AnswerDone, Value: value, Err: fail,
-		Untrusted: h.owner.source != schemas.SourceNative,
+		Untrusted: h.owner.source != schemas.SourceNative || h.tainted,
 	}
 	if fail != nil {
 		a.State = schemas.AnswerFailed
