@@ -23,7 +23,7 @@ type Shown struct {
 
 // Refusal says why a control tool did nothing, and what to do instead.
 type Refusal struct {
-	Field, Message string
+	Message string
 	// Untrusted: the message has names of tools of an MCP server or a client.
 	Untrusted bool
 }
@@ -44,7 +44,7 @@ func (c *Catalog) Select(s schemas.ToolSelector, shown []Shown) (*Entry, *Refusa
 		return e, refusal
 	}
 	if other, _ := c.resolve("name", s.Name, shown); other != e {
-		return nil, &Refusal{Field: "name", Message: "name: it doesn't mean the tool that id means: give only id; if it is an argument of the tool, " +
+		return nil, &Refusal{Message: "name: it doesn't mean the tool that id means: give only id; if it is an argument of the tool, " +
 			`write {"id": "…", "args": {"name": …}}. Nothing was done`}
 	}
 	return e, nil
@@ -64,11 +64,11 @@ func (c *Catalog) resolve(field, text string, shown []Shown) (*Entry, *Refusal) 
 	case len(found) == 0:
 		return nil, c.unknownTool(field, text, shown)
 	case len(found) > 1:
-		r := &Refusal{Field: field, Message: fmt.Sprintf("%s: %d tools are called %s; nothing was done. Choose one by its id: ", field, len(found), quoteShort(text))}
+		r := &Refusal{Message: fmt.Sprintf("%s: %d tools are called %s; nothing was done. Choose one by its id: ", field, len(found), quoteShort(text))}
 		c.list(r, found, shown)
 		return nil, r
 	case found[0].entry == nil:
-		return nil, &Refusal{Field: field, Untrusted: found[0].untrusted(), Message: fmt.Sprintf(
+		return nil, &Refusal{Untrusted: found[0].untrusted(), Message: fmt.Sprintf(
 			"%s: this tool is one of those that you call directly: call %s itself, with its own arguments; nothing was done", field, quoteID(found[0].shown))}
 	default:
 		return found[0].entry, nil
@@ -119,7 +119,7 @@ func (c *Catalog) matching(text string, shown []Shown, match func(target) bool) 
 
 // unknownTool refuses a text that means nothing, and says what it was probably meant to be.
 func (c *Catalog) unknownTool(field, text string, shown []Shown) *Refusal {
-	r := &Refusal{Field: field, Message: fmt.Sprintf("%s: there is no tool %s; nothing was done. ", field, quoteShort(text))}
+	r := &Refusal{Message: fmt.Sprintf("%s: there is no tool %s; nothing was done. ", field, quoteShort(text))}
 	if near := c.similar(text, shown); len(near) > 0 {
 		r.Message += "Did you mean "
 		c.list(r, near, shown)

@@ -29,8 +29,6 @@ type run struct {
 	preparing map[*Exec]preparation
 	// reviews is the answers that hooks are asked about; nil until there is one.
 	reviews reviews
-	// looking counts direct calls whose tool is looked up, directs are those on their way.
-	looking int
 	directs directs
 	// used is false until the first exec: an ephemeral run doesn't end before it began.
 	used    bool
@@ -60,7 +58,7 @@ func New(spec Spec) *actor.Props {
 			cells:     make(map[string]*live),
 			ended:     newFinished(endedKept),
 			preparing: make(map[*Exec]preparation),
-			directs:   directs{open: make(map[string]*directCall)},
+			directs:   directs{open: make(map[string]*directCall), looking: make(map[*Direct]bool)},
 		}
 		if spec.DryRun {
 			r.dry = newUnderstudies()
@@ -92,6 +90,8 @@ func (r *run) Receive(ctx actor.Context) {
 		r.direct(ctx, m)
 	case *admitted:
 		r.dispatchDirect(ctx, m)
+	case *directTurn:
+		r.passDirect(ctx, m)
 	case *cell.Answered:
 		r.answered(ctx, m)
 	case *Abort:
@@ -331,7 +331,7 @@ func (r *run) settle(ctx actor.Context) {
 
 // busy tells whether something is under way.
 func (r *run) busy() bool {
-	return len(r.cells) > 0 || len(r.preparing) > 0 || len(r.reviews) > 0 || r.looking > 0 || len(r.directs.open) > 0
+	return len(r.cells) > 0 || len(r.preparing) > 0 || len(r.reviews) > 0 || len(r.directs.looking) > 0 || len(r.directs.open) > 0
 }
 
 // end tells the parent, once. The run goes on to answer what is on its way until the parent stops it.
