@@ -68,18 +68,17 @@ func offering(t *testing.T, conn *bus.Conn, c *schemas.Config, owner string, too
 	return stop
 }
 
-// withoutGuests is a client of a host whose engine can make no guest.
-func withoutGuests(t *testing.T, c *schemas.Config, tools ...tool.Func) *bus.Client {
+// hostOn is a client of a host on the connection. Without guests its engine can make none.
+func hostOn(t *testing.T, conn *bus.Conn, c *schemas.Config, guests bool) *bus.Client {
 	t.Helper()
-	conn := bustest.Conn(t)
 	engine, err := wasm.NewEngine(t.Context(), wasm.Config{CacheDir: cache})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := engine.Close(); err != nil {
-		t.Fatal(err)
+	t.Cleanup(func() { _ = engine.Close() })
+	if !guests {
+		_ = engine.Close()
 	}
-	offering(t, conn, c, "lab", tools...)
 	h, err := host.Start(t.Context(), host.Options{Conn: conn, Engine: engine, Config: c})
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +257,9 @@ func TestSpec_A2_TheModeOfARunStays(t *testing.T) {
 // Without a guest Code Mode is unavailable, and shows nothing instead; what needs no guest works.
 func TestSpec_A4_L1_NoGuestNoPrograms(t *testing.T) {
 	c := config(t, `{tools: {codeMode: true}}`)
-	client := withoutGuests(t, c, says("plain", "said", nil))
+	conn := bustest.Conn(t)
+	offering(t, conn, c, "lab", says("plain", "said", nil))
+	client := hostOn(t, conn, c, false)
 	for _, mode := range []schemas.Mode{schemas.ModeAuto, schemas.ModeCode, ""} {
 		run, err := client.Open(t.Context(), schemas.Open{Identity: someone("a"), Mode: mode})
 		if !errors.Is(err, schemas.RuntimeUnavailable) || run != nil {
