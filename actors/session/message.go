@@ -35,12 +35,24 @@ func (s *Store) Say(ctx context.Context, key, parent string, message schemas.Mes
 	if len(message.Content) > maxMessage {
 		return "", refuse("content", "content is longer than %d bytes: say less, or in several messages", maxMessage)
 	}
+	if parent == "" {
+		return s.keep(ctx, key, schemas.SessionEntry{Kind: schemas.EntryMessage, Message: &message})
+	}
 	return s.append(ctx, key, func(t *Tree) (*schemas.SessionEntry, error) {
-		if parent != "" && t.Path(parent) == nil {
+		if t.Path(parent) == nil {
 			return nil, refuse("parent", "session %q has no entry %q of its own: name one that `codecell session show` lists, or fork the session there", key, parent)
 		}
 		return &schemas.SessionEntry{Parent: parent, Kind: schemas.EntryMessage, Message: &message}, nil
 	})
+}
+
+// keep adds an entry behind the last one of a session, and gives its id once it is kept.
+func (s *Store) keep(ctx context.Context, key string, entry schemas.SessionEntry) (string, error) {
+	open, err := s.Session(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	return open.Keep(ctx, entry)
 }
 
 // History gives what was said on the branch of a session's last entry, oldest first: the messages as they are kept, and
@@ -97,13 +109,13 @@ func kept(m schemas.MessageEntry) schemas.MessageEntry {
 	said := m.Said()
 	said.Truncated = true
 	text, calls := said.Text, said.ToolCalls
-	for room := limit; room > 0; room /= 2 { // quotes and escapes take room of their own
+	for room := limit; room >= limit/16; room /= 2 { // text and calls share it, and an escape has six bytes at most
 		said.Text, said.ToolCalls = beginning(text, room), shortened(calls, room)
 		if out := schemas.NewMessage(m.Role, said); len(out.Content) <= limit {
 			return out
 		}
 	}
-	return m // of so many calls that there is no room for their names
+	return m // there is no room for the names of the calls
 }
 
 // shortened gives calls whose arguments have about limit bytes together. What is cut stays an object, since providers read

@@ -76,7 +76,7 @@ func TestSpec_V4_LongMessagesAreCut(t *testing.T) {
 	long := strings.Repeat("\"é\x01<", 300<<10)
 	many := make([]schemas.SaidCall, 64)
 	for i := range many {
-		many[i] = schemas.SaidCall{ID: fmt.Sprint(i), Name: "exec", Arguments: long}
+		many[i] = schemas.SaidCall{ID: fmt.Sprint(i), Name: "exec", Arguments: long[:50<<10]}
 	}
 	for name, m := range map[string]schemas.MessageEntry{
 		"a tool's answer":  schemas.NewMessage(schemas.RoleTool, schemas.Said{ToolCallID: "c1", Name: "read", Text: long}),
@@ -108,7 +108,7 @@ func TestSpec_V4_LongMessagesAreCut(t *testing.T) {
 	_, err := store.Say(ctx, "s", "", schemas.NewMessage(schemas.RoleUser, schemas.Said{Text: long}))
 	refuses(t, err, "content")
 	for i := range many {
-		many[i].Name = long
+		many[i].Name = long[:50<<10]
 	}
 	_, err = store.Say(ctx, "s", "", schemas.NewMessage(schemas.RoleAssistant, schemas.Said{ToolCalls: many}))
 	refuses(t, err, "content")

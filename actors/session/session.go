@@ -1,8 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +21,8 @@ const (
 	// commitPatience bounds how long a commit is tried. Its answer comes then, or when the attempt that is under way
 	// has ended.
 	commitPatience = 5 * time.Second
+	// keepPatience bounds the wait until an entry is kept.
+	keepPatience = 10 * time.Second
 )
 
 // errClosed is for what comes after the end.
@@ -54,6 +58,8 @@ type item struct {
 	entry  schemas.SessionEntry
 	bytes  int
 	commit *commit
+	// told, if set, has room for what became of the entry.
+	told chan error
 }
 
 // Append adds entries to the transcript, in the order of the calls. Those without an id, a time or a parent get them. What
@@ -61,15 +67,41 @@ type item struct {
 func (s *Session) Append(entries ...schemas.SessionEntry) {
 	items := make([]*item, 0, len(entries))
 	for _, e := range entries {
-		if e.ID == "" {
-			e.ID = bus.NewEntryID()
-		}
-		if e.At == 0 {
-			e.At = time.Now().UnixNano()
-		}
-		items = append(items, &item{entry: e, bytes: weight(&e)})
+		items = append(items, newItem(e))
 	}
 	s.enqueue(items...)
+}
+
+func newItem(e schemas.SessionEntry) *item {
+	if e.ID == "" {
+		e.ID = bus.NewEntryID()
+	}
+	if e.At == 0 {
+		e.At = time.Now().UnixNano()
+	}
+	return &item{entry: e, bytes: weight(&e)}
+}
+
+// Keep adds an entry as [Session.Append] does, and gives its id once it is kept. It waits for the bus, at most for ten
+// seconds; when these or ctx have ended, the entry still waits to be kept. With another error it isn't kept.
+func (s *Session) Keep(ctx context.Context, entry schemas.SessionEntry) (id string, err error) {
+	it := newItem(entry)
+	it.told = make(chan error, 1)
+	if s.enqueue(it) == 0 {
+		return "", errors.New("too much waits to be kept already, or the store is closed")
+	}
+	timed, cancel := context.WithTimeout(ctx, keepPatience)
+	defer cancel()
+	select {
+	case err := <-it.told:
+		return it.entry.ID, err
+	case <-timed.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	_, _, trouble := s.status()
+	return "", fmt.Errorf("the bus has not taken it within %v (%w), so it is kept later, or lost with this process", keepPatience, cmp.Or(trouble, errNoAnswer))
 }
 
 // enqueue tells how many of the items were taken.
@@ -96,10 +128,10 @@ func (s *Session) enqueue(items ...*item) (taken int) {
 	return taken
 }
 
-// plainItems counts those that aren't commits, which hear themselves what became of them.
+// plainItems counts those of which nobody hears what became of them.
 func plainItems(items []*item) (n int) {
 	for _, it := range items {
-		if it.commit == nil {
+		if it.commit == nil && it.told == nil {
 			n++
 		}
 	}

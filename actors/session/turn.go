@@ -30,9 +30,7 @@ func (s *Store) Turn(ctx context.Context, key string, entry schemas.TurnEntry) e
 		return refuse("run", "run is empty: name the run of the turn")
 	}
 	entry = boundTurn(entry)
-	_, err := s.append(ctx, key, func(*Tree) (*schemas.SessionEntry, error) {
-		return &schemas.SessionEntry{Kind: schemas.EntryTurn, Turn: &entry}, nil
-	})
+	_, err := s.keep(ctx, key, schemas.SessionEntry{Kind: schemas.EntryTurn, Turn: &entry})
 	return err
 }
 

@@ -118,6 +118,10 @@ func (s *Session) abandon(why error) {
 			go it.commit.done(it.commit.expired(errClosed))
 			continue
 		}
+		if it.told != nil {
+			it.told <- why
+			continue
+		}
 		lost++
 	}
 	if lost > 0 {
@@ -236,6 +240,10 @@ func (s *Session) refuse(it *item, err error) {
 		go it.commit.done(err)
 		return
 	}
+	if it.told != nil {
+		it.told <- err
+		return
+	}
 	s.store.lose(s.key, 1, err)
 }
 
@@ -278,6 +286,9 @@ func (s *Session) landed(seen map[string]bool) {
 		}
 		if gone {
 			s.bytes -= it.bytes
+			if it.told != nil {
+				it.told <- nil
+			}
 			continue
 		}
 		left = append(left, it)
