@@ -107,7 +107,8 @@ func (p *problems) retiredTools(path string, tools any, older bool, take func(in
 	take(mode, path, "runtime", "this key is retired: there is one engine, built in; remove it")
 }
 
-// models refuses wildcards, which would make precedence unclear (F6).
+// models refuses wildcards, which would make precedence unclear (F6), but for what is known of models, and patterns that
+// mean no model.
 func (p *problems) models(root map[string]any) {
 	check := func(path string, in any) {
 		holder, _ := in.(map[string]any)
@@ -127,6 +128,12 @@ func (p *problems) models(root map[string]any) {
 	entries, _ := agents["entries"].(map[string]any)
 	for _, id := range slices.Sorted(maps.Keys(entries)) {
 		check(join("agents.entries", id), entries[id])
+	}
+	known, _ := root["models"].(map[string]any)
+	for _, pattern := range slices.Sorted(maps.Keys(known)) {
+		if !strings.ContainsAny(pattern, "/*") {
+			p.add(join("models", pattern), "expected a key of the form \"provider/model\", in which * stands for any text")
+		}
 	}
 }
 
