@@ -22,6 +22,8 @@ const (
 	// exitUsage: the command line, the configuration or the way to the bus is wrong.
 	exitUsage   = 2
 	exitWaiting = 3
+	// exitInterrupted: Ctrl-C or a signal has ended the turn of an agent.
+	exitInterrupted = 130
 )
 
 // app is the program with what it has of the world, so that tests can run it in their process.
@@ -31,6 +33,8 @@ type app struct {
 	env      func(string) string
 	// color and errColor: out and err are terminals that show colours. live: err is a terminal, for progress.
 	color, errColor, live bool
+	// asks: in is a terminal, at which somebody can be asked. shows: out is one.
+	asks, shows bool
 
 	// Persistent flags.
 	configPath string
@@ -149,7 +153,7 @@ brings its own, which ends with it.`,
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{groupRun, "Run programs:", []*cobra.Command{a.execCommand(), a.waitCommand(), a.cancelCommand(), a.approvalsCommand(), a.nodesCommand()}},
+		{groupRun, "Run programs:", []*cobra.Command{a.agentCommand(), a.execCommand(), a.waitCommand(), a.cancelCommand(), a.approvalsCommand(), a.nodesCommand()}},
 		{groupLook, "Look:", []*cobra.Command{a.toolsCommand(), a.searchCommand(), a.tailCommand(), a.slotsCommand(), a.sessionCommand(), a.configCommand()}},
 		{groupServe, "Serve:", []*cobra.Command{a.mcpCommand(), a.upCommand(), a.executorCommand(), a.nodeCommand()}},
 		{"", "", []*cobra.Command{a.benchCommand(), a.versionCommand()}},

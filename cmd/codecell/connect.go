@@ -62,6 +62,11 @@ func (a *app) link(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.linkWith(ctx, config)
+}
+
+// linkWith is link with a configuration that flags may have changed.
+func (a *app) linkWith(ctx context.Context, config *schemas.Config) (*link, error) {
 	if l, err := a.dial(ctx, config); l != nil || err != nil {
 		return l, err
 	}

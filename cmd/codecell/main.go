@@ -16,6 +16,7 @@ func main() {
 	a := &app{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
 		color: colorful(os.Stdout), errColor: colorful(os.Stderr), live: terminal(os.Stderr),
+		asks: terminal(os.Stdin), shows: terminal(os.Stdout),
 	}
 	code := a.run(ctx, os.Args[1:])
 	stop()

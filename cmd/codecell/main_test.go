@@ -39,6 +39,18 @@ func soon(t *testing.T) context.Context {
 type cli struct {
 	in  string
 	env map[string]string
+	// typed, if set, is standard input, and a terminal. shows: standard output is one.
+	typed io.Reader
+	shows bool
+}
+
+// app is the program with these streams.
+func (c cli) app(out, errs io.Writer) *app {
+	a := &app{in: strings.NewReader(c.in), out: out, err: errs, env: func(name string) string { return c.env[name] }, shows: c.shows}
+	if c.typed != nil {
+		a.in, a.asks = c.typed, true
+	}
+	return a
 }
 
 // result is what a command printed, and its exit code.
@@ -56,8 +68,7 @@ func (c cli) do(t *testing.T, args ...string) result {
 func (c cli) with(t *testing.T, ctx context.Context, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{in: strings.NewReader(c.in), out: &out, err: &errs, env: func(name string) string { return c.env[name] }}
-	code := a.run(ctx, args)
+	code := c.app(&out, &errs).run(ctx, args)
 	return result{code: code, out: out.String(), err: errs.String()}
 }
 
@@ -104,7 +115,6 @@ func (c cli) start(t *testing.T, args ...string) *running {
 	ctx, cancel := context.WithCancel(context.Background())
 	out, w := io.Pipe()
 	r := &running{t: t, lines: make(chan string, 1024), errs: &lineLog{changed: make(chan struct{})}, cancel: cancel, ended: make(chan struct{})}
-	a := &app{in: strings.NewReader(c.in), out: w, err: r.errs, env: func(name string) string { return c.env[name] }}
 	go func() {
 		defer close(r.lines)
 		scanner := bufio.NewScanner(out)
@@ -114,7 +124,7 @@ func (c cli) start(t *testing.T, args ...string) *running {
 	}()
 	go func() {
 		defer close(r.ended)
-		r.code = a.run(ctx, args)
+		r.code = c.app(w, r.errs).run(ctx, args)
 		_ = w.Close()
 	}()
 	t.Cleanup(func() { r.stop() })

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -11,8 +10,12 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// shownRunes is how much of a text a line of a transcript shows.
-const shownRunes = 80
+const (
+	// shownRunes is how much of a text a line of a transcript shows, in characters, and shownMore how much a line that
+	// belongs to another one.
+	shownRunes = 80
+	shownMore  = 160
+)
 
 func (a *app) printSessions(list []session.Info) {
 	if a.json {
@@ -52,6 +55,9 @@ func (a *app) printBranch(b *session.Branch, all bool) {
 	for i := range entries {
 		e := &entries[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", oneLine(e.ID), time.Unix(0, e.At).Format(time.DateTime), oneLine(string(e.Kind)), entryText(e))
+		for _, line := range entryMore(e) {
+			fmt.Fprintf(w, "\t\t\t  %s\n", firstLine(oneLine(line), shownMore))
+		}
 	}
 	_ = w.Flush()
 	if b.Bad > 0 {
@@ -64,11 +70,7 @@ func entryText(e *schemas.SessionEntry) string {
 	var text string
 	switch {
 	case e.Message != nil:
-		var said string
-		if json.Unmarshal(e.Message.Content, &said) != nil {
-			said = string(e.Message.Content)
-		}
-		text = e.Message.Role + ": " + said
+		text = messageText(e.Message)
 	case e.Exec != nil:
 		text = fmt.Sprintf("%q %s", inputTitle(e.Exec), e.Exec.CallID)
 		for _, flag := range []struct {
@@ -99,6 +101,8 @@ func entryText(e *schemas.SessionEntry) string {
 		text = "of session " + e.Fork.Session + " at " + e.Fork.Entry
 	case e.Compact != nil:
 		text = e.Compact.Summary
+	case e.Turn != nil:
+		text = fmt.Sprintf("%s of %s, by %s", e.Turn.Stop, e.Turn.Model, modeText(e.Turn.Mode, e.Turn.Search))
 	}
 	return firstLine(oneLine(text), shownRunes)
 }

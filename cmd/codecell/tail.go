@@ -20,7 +20,7 @@ func (a *app) tailCommand() *cobra.Command {
 		Use:   "tail [NOUN[.KIND]]...",
 		Short: "Show what happens, as it happens",
 		Long: `Shows the facts that hosts and executors publish, one a line, until it is interrupted. Without arguments all of them;
-else those of some nouns (run, cell, call, approval, slot, host, executor) or kinds (cell.ended).`,
+else those of some nouns (run, turn, cell, call, approval, slot, host, executor) or kinds (cell.ended).`,
 		Example:   "  codecell tail cell call.ended",
 		ValidArgs: factKinds(),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -125,6 +125,15 @@ func factText(fact any) (at int64, words string) {
 		return f.At, fmt.Sprintf("%s agent %s session %s", f.Run, f.Identity.Agent, f.Identity.SessionKey)
 	case *schemas.RunClosed:
 		return f.At, fmt.Sprintf("%s: %s", f.Run, f.Reason)
+	case *schemas.TurnStarted:
+		return f.At, fmt.Sprintf("%s %s by %s: %d tools shown of %d", f.Run, f.Model, modeText(f.Mode, f.Search), f.Tools, f.CatalogSize)
+	case *schemas.TurnRequested:
+		return f.At, fmt.Sprintf("%s request %d: %s", f.Run, f.Request, requestText(f))
+	case *schemas.TurnEnded:
+		return f.At, fmt.Sprintf("%s %s after %s, %d requests, %d calls, %d tokens", f.Run, f.Stop, micros(f.DurationUs), f.Requests,
+			f.Totals.Calls, f.Usage.InputTokens+f.Usage.OutputTokens)
+	case *schemas.CellNoted:
+		return f.At, fmt.Sprintf("%s %s", short(f.Address.Cell), notedText(f))
 	case *schemas.CellStarted:
 		return f.At, fmt.Sprintf("%s %q", short(f.Address.Cell), f.Title)
 	case *schemas.CellParked:
@@ -167,6 +176,41 @@ func factText(fact any) (at int64, words string) {
 		return f.At, fmt.Sprintf("%s %s: %s", f.Executor, f.Owner, f.Problem)
 	}
 	return 0, fmt.Sprintf("%+v", fact)
+}
+
+// modeText is how a model reaches its tools.
+func modeText(mode schemas.Mode, search string) string {
+	if search == "" {
+		return string(mode)
+	}
+	return string(mode) + " (" + search + ")"
+}
+
+// requestText is how a request to a provider went.
+func requestText(f *schemas.TurnRequested) string {
+	text := fmt.Sprintf("%d bytes, status %d in %s", f.Bytes, f.Status, micros(f.DurationUs))
+	if f.Status == 0 {
+		text = fmt.Sprintf("%d bytes, no answer in %s", f.Bytes, micros(f.DurationUs))
+	}
+	if f.Attempt > 1 {
+		text += fmt.Sprintf(", try %d", f.Attempt)
+	}
+	if f.Failed {
+		return text + ", failed"
+	}
+	return fmt.Sprintf("%s, %d tokens in, %d out, %d calls", text, f.Usage.InputTokens, f.Usage.OutputTokens, f.ToolCalls)
+}
+
+// notedText is what a program tells of its progress.
+func notedText(f *schemas.CellNoted) string {
+	text := strings.Join(strings.Fields(f.Text), " ")
+	switch {
+	case text == "":
+		return "begins " + strconv.Quote(f.Phase)
+	case f.Phase == "":
+		return text
+	}
+	return strconv.Quote(f.Phase) + " " + text
 }
 
 // progressText is how far a tool is, in its own unit.

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+// asker is a turn whose program calls a guarded tool twice.
+func asker(t *testing.T) (m *model, config string) {
+	t.Helper()
+	lab := newToolServer(t)
+	m = newModel(t, func(n int, q *question) words {
+		if n == 1 {
+			return execs("c1", "Echo", `
+const both = await Promise.allSettled([MCP.lab.echo({ text: "\x1b[2Ja" }), MCP.lab.echo({ text: "b" })])
+return both.map((r) => r.status + ":" + (r.value?.content[0].text ?? r.reason.message)).join(" | ")`)
+		}
+		return words{text: "It said " + q.last()}
+	})
+	return m, write(t, "config.json5", fmt.Sprintf(`{ mcpServers: { lab: { url: %q } }, tools: { approve: ["echo"] } }`, lab.url))
+}
+
+// TestSpec_V4_P3_AgentAsksAtTheTerminal: who sits at the terminal decides; an answer that is none is asked for again, what
+// isn't answered with yes isn't run, and "a" is for all calls of the tool in this run.
+func TestSpec_V4_P3_AgentAsksAtTheTerminal(t *testing.T) {
+	const question = "approve? [y/N/a = all calls of this tool in this run]"
+	for name, c := range map[string]struct {
+		typed     []string
+		questions int
+		want      string
+	}{
+		"each":       {[]string{"y", "y"}, 2, "fulfilled:b"},
+		"all":        {[]string{"a"}, 1, "fulfilled:b"},
+		"none":       {[]string{"n", ""}, 2, "rejected:echo: denied by "},
+		"not a word": {[]string{"perhaps", "a"}, 2, "fulfilled:b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, config := asker(t)
+			in, keys := io.Pipe()
+			defer keys.Close()
+			turn := cli{typed: in}.start(t, "agent", "--config", config, "--provider-url", m.url, "--model", "m", "--mode", "code", "go")
+			for i, answer := range c.typed {
+				turn.errs.await(t, strings.Repeat(question, 1)) // the first of them
+				for strings.Count(turn.errs.String(), question) <= i {
+					turn.errs.await(t, question)
+				}
+				if _, err := io.WriteString(keys, answer+"\n"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			turn.line(c.want) // what the model was told, and says again
+			if code := turn.wait(); code != exitCompleted {
+				t.Errorf("exit code %d", code)
+			}
+			errs := turn.errs.String()
+			if n := strings.Count(errs, question); n < c.questions || strings.Contains(errs, "\x1b") ||
+				!strings.Contains(errs, "lab.echo waits for an approval (tools.approve includes it)") {
+				t.Errorf("%d questions: %s", n, errs)
+			}
+		})
+	}
+}
+
+// TestSpec_V4_P3_AgentSaysHowToDecide: without a terminal it says which command decides, and another process does; a
+// program of somebody else is nobody's question here.
+func TestSpec_V4_P3_AgentSaysHowToDecide(t *testing.T) {
+	m, config := asker(t)
+	_, url := up(t, "--config", config)
+	other := cli{}.start(t, "exec", "--bus", url, program(t, `return await MCP.lab.echo({ text: "theirs" })`))
+	theirs := waiting(t, url, 1)[0]
+	turn := cli{}.start(t, "agent", "--json", "--bus", url, "--provider-url", m.url, "--model", "m", "--mode", "code", "go")
+	for _, id := range waiting(t, url, 3) {
+		if id == theirs {
+			continue
+		}
+		turn.errs.await(t, "codecell approvals approve "+id+" --bus "+url)
+		cli{}.do(t, "approvals", "approve", id, "--bus", url).want(t, exitCompleted)
+	}
+	if line := turn.line("stop"); !strings.Contains(line, "fulfilled:b") || strings.Contains(turn.errs.String(), theirs) {
+		t.Errorf("%s %s", line, turn.errs)
+	}
+	cli{}.do(t, "approvals", "deny", theirs, "--bus", url).want(t, exitCompleted)
+	other.wait()
+}
+
+// TestSpec_V4_P3_AgentHearsDecisionsOfOthers: a question that another process has answered is put away, and so are the
+// questions of somebody whose terminal is gone: they are told how else to decide.
+func TestSpec_V4_P3_AgentHearsDecisionsOfOthers(t *testing.T) {
+	m, config := asker(t)
+	_, url := up(t, "--config", config)
+	in, keys := io.Pipe()
+	turn := cli{typed: in}.start(t, "agent", "--bus", url, "--provider-url", m.url, "--model", "m", "--mode", "code", "go")
+	turn.errs.await(t, "approve? ")
+	ids := waiting(t, url, 2)
+	cli{}.do(t, "approvals", "approve", ids[0], "--bus", url, "--by", "ada").want(t, exitCompleted)
+	keys.Close()
+	turn.errs.await(t, "codecell approvals approve "+ids[1])
+	cli{}.do(t, "approvals", "approve", ids[1], "--bus", url, "--by", "ada").want(t, exitCompleted)
+	turn.line("It said")
+	if code := turn.wait(); code != exitCompleted {
+		t.Errorf("exit code %d: %s", code, turn.errs)
+	}
+}
