@@ -21,7 +21,7 @@ SERVERS := e2e/node_modules/.complete
 
 .PHONY: help
 help: ## this text
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
 setup: $(ENGINE) $(SERVERS) ## fetch the engine and the MCP servers of the tests, both by lock file
@@ -80,6 +80,14 @@ checkjs:
 .PHONY: bench
 bench: build ## measure, as JSON lines and a table
 	bin/codecell bench
+
+# A folder with public catalogs, NAME.tools.jsonl and NAME.queries.jsonl. Without it, the MCP servers of the tests are listed.
+TOOLSEARCH ?=
+
+.PHONY: bench-surface
+bench-surface: setup ## compare what each surface sends and takes, for the same tasks
+	go build -o bin/provider ./e2e/provider
+	go run ./e2e/surfaces -provider bin/provider -data '$(TOOLSEARCH)'
 
 .PHONY: fuzz
 fuzz: setup ## fuzz each target for FUZZTIME

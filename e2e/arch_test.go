@@ -103,6 +103,12 @@ var rooms = map[string]room{
 	"e2e/provider/script": {from: []string{"e2e/provider/chat"}},
 	"e2e/provider/brain":  {from: []string{"e2e/provider/chat", "e2e/provider/script"}},
 	"e2e/provider":        {from: []string{"e2e/provider/chat", "e2e/provider/script", "e2e/provider/brain"}},
+	"e2e/surfaces": {
+		from: []string{
+			"schemas", "bus", "actors/agent", "actors/host", "actors/tool", "e2e/provider/chat", "e2e/provider/brain",
+		},
+		libraries: []string{"github.com/modelcontextprotocol/go-sdk"},
+	},
 	"e2e": {
 		from:      []string{"*", "e2e/provider/chat", "e2e/provider/script"},
 		libraries: []string{"github.com/modelcontextprotocol/go-sdk"},
@@ -113,7 +119,7 @@ var rooms = map[string]room{
 // shared are the libraries that more than one room may import, with the reason.
 var shared = map[string]string{
 	"github.com/asynkron/protoactor-go":      "the actors are one room with a folder for each kind",
-	"github.com/modelcontextprotocol/go-sdk": "tools speak it as a client, the CLI and the fixtures of e2e as servers",
+	"github.com/modelcontextprotocol/go-sdk": "tools speak it as a client, the CLI and what e2e serves as servers",
 	"github.com/nats-io/nats-server/v2":      "the helpers for tests know which of its goroutines outlive it",
 	"github.com/nats-io/nats.go":             "the recorder for tests and the benchmark's unit need the bare connection, and the example is somebody else's service",
 }

@@ -77,6 +77,7 @@ func (p *provider) answer(w http.ResponseWriter, r *http.Request, request *chat.
 		}
 		refuse(w, failure.Status, failure.Message)
 	default:
+		end.Said = reply.Size()
 		end.Pieces, err = reply.Send(r.Context(), w, request, end.Request)
 		end.Gone = err != nil && !errors.Is(err, http.ErrAbortHandler)
 	}

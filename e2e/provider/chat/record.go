@@ -24,6 +24,8 @@ type Record struct {
 	Body        json.RawMessage `json:"body,omitempty"`
 
 	Status int `json:"status,omitempty"`
+	// Said is how much the model wrote: its text, and names and arguments of calls.
+	Said int `json:"said,omitempty"`
 	// Problems say what was wrong with the request.
 	Problems []string `json:"problems,omitempty"`
 	// Pieces are those of a stream that were sent, and Gone tells that the client didn't stay for the rest.

@@ -66,11 +66,7 @@ func (a *Reply) Send(ctx context.Context, w http.ResponseWriter, r *Request, n i
 		}
 	}
 	if a.Usage == (Usage{}) {
-		said := len(a.Text)
-		for _, c := range a.Calls {
-			said += len(c.Function.Name) + len(c.Function.Arguments)
-		}
-		a.Usage.Prompt, a.Usage.Completion = (len(r.Body)+3)/4, (said+3)/4
+		a.Usage.Prompt, a.Usage.Completion = (len(r.Body)+3)/4, (a.Size()+3)/4
 	}
 	a.Usage.Total = a.Usage.Prompt + a.Usage.Completion
 	if !r.Stream {
@@ -80,6 +76,15 @@ func (a *Reply) Send(ctx context.Context, w http.ResponseWriter, r *Request, n i
 		ID: fmt.Sprintf("chatcmpl-%d", n), Object: "chat.completion.chunk", Created: time.Now().Unix(), Model: r.Model,
 	}}
 	return s.send(r.StreamOptions.IncludeUsage)
+}
+
+// Size is how much the model writes, in bytes: its text, and names and arguments of calls.
+func (a *Reply) Size() int {
+	n := len(a.Text)
+	for _, c := range a.Calls {
+		n += len(c.Function.Name) + len(c.Function.Arguments)
+	}
+	return n
 }
 
 // head is what every answer begins with.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Request is the body of a request, as far as a provider looks at it.
@@ -34,23 +35,33 @@ type Message struct {
 	ToolCallID string     `json:"tool_call_id"`
 }
 
-// Text is a message's content: a string, null, or parts that are texts.
+// Text is a message's content: a string, null, or parts, of which images are told as [Image].
 type Text string
+
+// Image stands for an image in a [Text].
+const Image = "[image]"
 
 // UnmarshalJSON joins the parts.
 func (t *Text) UnmarshalJSON(b []byte) error {
 	if b[0] != '[' {
 		return json.Unmarshal(b, (*string)(t))
 	}
-	var parts []struct{ Type, Text string }
+	var parts []struct {
+		Type, Text string
+		URL        struct{ URL string } `json:"image_url"`
+	}
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return err
 	}
 	for _, p := range parts {
-		if p.Type != "text" {
-			return fmt.Errorf("content has a part of type %q, want text", p.Type)
+		switch {
+		case p.Type == "text":
+			*t += Text(p.Text)
+		case p.Type == "image_url" && strings.HasPrefix(p.URL.URL, "data:image/"):
+			*t += Image
+		default:
+			return fmt.Errorf("content has a part of type %q, want text or an image", p.Type)
 		}
-		*t += Text(p.Text)
 	}
 	return nil
 }
@@ -143,6 +154,9 @@ func (r *Request) checkMessages() error {
 			delete(open, m.ToolCallID)
 			continue
 		case "system", "developer", "user", "assistant":
+			if m.Role != "user" && strings.Contains(string(m.Content), Image) {
+				return fmt.Errorf("message %d has an image, which only users have", i)
+			}
 		default:
 			return fmt.Errorf("message %d has the role %q", i, m.Role)
 		}

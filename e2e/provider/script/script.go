@@ -180,8 +180,8 @@ func (e *Expect) check(r *chat.Request) (problems []string) {
 		}
 	}
 	for _, text := range e.Never {
-		if strings.Contains(string(r.Body), text) {
-			bad("the request has %q", text)
+		if i := strings.Index(string(r.Body), text); i >= 0 {
+			bad("the request has %q: …%q…", text, r.Body[max(0, i-80):min(len(r.Body), i+len(text)+80)])
 		}
 	}
 	last := r.Last()
