@@ -130,7 +130,7 @@ func TestSpec_A1_DirectModeShowsEveryToolAsDeclared(t *testing.T) {
 	}
 }
 
-func TestSpec_A2_F3_WhatEachModeShows(t *testing.T) {
+func TestSpec_A2_A7_F3_Case54_WhatEachModeShows(t *testing.T) {
 	message := tool.New("message", "Tells somebody.", func(context.Context, struct{}) (string, error) { return "told", nil })
 	s := serveTools(t, `[{"name":"message","inputSchema":{"type":"object"}}]`)
 	const text = `{tools: {codeMode: %s, toolSearch: %s, direct: ["boom", "tool_call", "wait"]}, mcpServers: {far: {url: %q}}}`
