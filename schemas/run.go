@@ -55,7 +55,8 @@ type Direct struct {
 // Directed answers [Direct]: Value, or why there is none. Call is the tool's own failure, Err a
 // request that couldn't be made.
 type Directed struct {
-	// Source says how to read Value: that of an MCP tool is its native result.
+	// Source says how to read Value: that of an MCP tool is its native result. What a tool of Tool Search answers is
+	// codecell's own, also where it holds such a result.
 	Source Source     `msgpack:"source,omitempty"`
 	Value  JSON       `msgpack:"value,omitempty"`
 	Call   *CallError `msgpack:"call,omitempty"`

@@ -55,7 +55,7 @@ type Tool struct {
 }
 
 // ID is the host-only id of the tool, "<source>:<owner>:<tool>" (C2). It never reaches a
-// guest, a prompt or an error. That of a tool that was brought for a run is "client:caller:<tool>" in every run, so that
+// guest of Code Mode, a prompt or an error; Tool Search answers with it, and is called by it (ch. 19). That of a tool that was brought for a run is "client:caller:<tool>" in every run, so that
 // equal sets of tools have equal ids: its owner is the run.
 func (t *Tool) ID() string {
 	owner := t.Owner

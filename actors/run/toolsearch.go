@@ -63,7 +63,7 @@ func (a *admitted) search(control string) {
 			return
 		}
 		if a.chosen = a.choose(in.Tool); a.chosen != nil {
-			a.tool, a.name, a.args = &a.chosen.Tool, a.chosen.Name, in.Args
+			a.tool, a.name, a.args = &a.chosen.Tool, a.chosen.CallableName, in.Args
 		}
 	}
 }
