@@ -35,7 +35,7 @@ var standIns = map[string]string{
 // the document ends. What stands below a command is what it must print:
 //   - … stands for any text, and on a line of its own for any lines;
 //   - ids, times, durations and sizes are examples: others may stand there, and later commands use those;
-//   - so are the ports;
+//   - so are the ports, and the answers of the provider are a script's;
 //   - a command without output may print anything.
 //
 // A command may fail only if the next one is `echo $?`.
@@ -94,6 +94,7 @@ type shell struct {
 	ports   map[string]string // of the document → of this test
 	ids     map[string]string
 	shorts  *strings.Replacer // what timelines show of the document's ids → their pattern
+	model   string            // the URL of the stand-in for the documents' provider, once it is asked
 	failed  string            // the last command, if it failed
 	serving []*server
 }
@@ -277,7 +278,7 @@ var (
 	}, "|"))
 )
 
-// real puts the ports and ids of this test in the place of the document's.
+// real puts the ports, ids and provider of this test in the place of the document's.
 func (s *shell) real(t *testing.T, command string) string {
 	t.Helper()
 	if stand, ok := standIns[command]; ok {
@@ -294,6 +295,12 @@ func (s *shell) real(t *testing.T, command string) string {
 		}
 		return s.ports[address]
 	})
+	if strings.Contains(command, docsProvider) {
+		if s.model == "" {
+			s.model = startModel(t, docsModel...).url
+		}
+		command = strings.ReplaceAll(command, docsProvider, s.model)
+	}
 	if code := s.ids[pairingCode]; code != "" {
 		command = strings.ReplaceAll(command, pairingCode, code)
 	}

@@ -75,7 +75,7 @@ func (f *agentFlags) turn(cmd *cobra.Command, a *app, config *schemas.Config) (*
 	}
 	turn := &agent.Turn{
 		Provider: *p, Identity: f.identity(a), Mode: mode, Raw: f.noTools, Bind: f.session != "",
-		Instructions: instructions, Limits: limits,
+		Instructions: instructions, Limits: limits, ContextTokens: traits.Context(),
 	}
 	if traits.Price != nil {
 		turn.Price = *traits.Price

@@ -21,8 +21,8 @@ func messageText(m *schemas.MessageEntry) string {
 	if said.Truncated {
 		who += " (cut)"
 	}
-	if n := len(said.ToolCalls); n > 0 && said.Text == "" {
-		return fmt.Sprintf("%s: %d calls", who, n)
+	if len(said.ToolCalls) > 0 && said.Text == "" {
+		return who + " calls"
 	}
 	return who + ": " + said.Text
 }
@@ -54,7 +54,7 @@ func turnLines(t *schemas.TurnEntry) []string {
 	lines := []string{saw, did}
 	for i := range t.Totals.Called[:min(len(t.Totals.Called), shownTools)] {
 		c := &t.Totals.Called[i]
-		lines = append(lines, fmt.Sprintf("ran %s (%s) %d times", c.ID, c.Source, c.Count))
+		lines = append(lines, fmt.Sprintf("ran %s (%s) ×%d", c.ID, c.Source, c.Count))
 	}
 	if more := len(t.Totals.Called) + t.Totals.Dropped - shownTools; more > 0 {
 		lines = append(lines, fmt.Sprintf("ran %d more tools", more))
@@ -73,11 +73,11 @@ func turnLines(t *schemas.TurnEntry) []string {
 func sourcesText(s *schemas.SourceCounts) string {
 	var parts []string
 	for _, one := range []struct {
-		name string
-		n    int
-	}{{"native", s.Native}, {"mcp", s.MCP}, {"client", s.Client}} {
+		source schemas.Source
+		n      int
+	}{{schemas.SourceNative, s.Native}, {schemas.SourceMCP, s.MCP}, {schemas.SourceClient, s.Client}} {
 		if one.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", one.name, one.n))
+			parts = append(parts, fmt.Sprintf("%s %d", one.source, one.n))
 		}
 	}
 	if len(parts) == 0 {
