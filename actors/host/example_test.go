@@ -276,6 +276,44 @@ func ExampleNode_Client_feed() {
 	// ended: completed with 0 calls
 }
 
+// Let a model reach the tools in another way: open a run in a mode, or leave that to the configuration and the model.
+func ExampleNode_Client_mode() {
+	length := tool.New("length", "Counts letters.", func(_ context.Context, in struct{ Text string }) (int, error) { return len(in.Text), nil })
+	tools, err := tool.Funcs("example", length)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	node, err := host.Up(ctx, host.NodeOptions{Providers: []tool.Provider{tools}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Close(ctx)
+
+	for _, mode := range []schemas.Mode{schemas.ModeDirect, schemas.ModeCode, schemas.ModeAuto} {
+		run, err := node.Client().Open(ctx, schemas.Open{
+			Identity: schemas.Identity{Agent: "default", SessionID: "1", SessionKey: "desk", Run: string(mode)},
+			Mode:     mode, Model: "openai/gpt-5",
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("asked for %s, got %s:", mode, run.Surface.Mode)
+		for _, t := range run.Surface.Tools {
+			fmt.Print(" ", t.Name)
+		}
+		totals, err := run.Finish(ctx, "done")
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("; calls", totals.Calls)
+	}
+	// Output:
+	// asked for direct, got direct: length; calls 0
+	// asked for code, got code: exec wait; calls 0
+	// asked for auto, got code: exec wait; calls 0
+}
+
 // Take the configuration from a file, and find out which of its servers can't be reached.
 func ExampleNode_Problems() {
 	ctx := context.Background()
