@@ -7,7 +7,8 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// exported is one line of an export: an entry, and for an exec the calls that its program made (P6).
+// exported is one line of an export: an entry, and the calls of which it is the parent (P6). Those of a program are in the
+// line of its exec, and what a model called itself in that of its message.
 type exported struct {
 	*schemas.SessionEntry
 	Calls []*exportedCall `json:"calls,omitempty"`
@@ -25,11 +26,11 @@ type exportedCall struct {
 // callKey is what the entries of one call share.
 type callKey struct{ parent, cell, call string }
 
-// Export writes the branch as JSON lines, one entry a line, in order. Calls are inside the line of their exec, with
-// their outcome.
+// Export writes the branch as JSON lines, one entry a line, in order. Calls are inside the line of their exec, or of the
+// message that asked for them, with their outcome.
 func (b *Branch) Export(w io.Writer) error {
 	lines := make([]exported, 0, len(b.Entries))
-	execs := map[string]int{} // line by call id; the latest counts
+	execs, asked := map[string]int{}, map[string]int{} // line by call id; the latest counts
 	calls := map[callKey]*exportedCall{}
 	for i := range b.Entries {
 		e := &b.Entries[i]
@@ -37,6 +38,12 @@ func (b *Branch) Export(w io.Writer) error {
 		switch e.Kind {
 		case schemas.EntryExec:
 			execs[e.Exec.CallID] = len(lines)
+			lines = append(lines, exported{SessionEntry: e})
+			continue
+		case schemas.EntryMessage:
+			for _, c := range e.Message.Said().ToolCalls {
+				asked[c.ID] = len(lines)
+			}
 			lines = append(lines, exported{SessionEntry: e})
 			continue
 		case schemas.EntryCall:
@@ -48,7 +55,10 @@ func (b *Branch) Export(w io.Writer) error {
 			continue
 		}
 		line, ok := execs[key.parent]
-		if !ok { // its exec is on another branch
+		if at, said := asked[key.parent]; said && (!ok || at > line) { // models may use a call id again
+			line, ok = at, true
+		}
+		if !ok { // its parent is on another branch, or somebody called a tool without a word
 			lines = append(lines, exported{SessionEntry: e})
 			continue
 		}

@@ -84,8 +84,8 @@ func TestSpec_P6_R2_ExportAndRecoveryOfTurns(t *testing.T) {
 		}}
 	}
 	say(schemas.RoleUser, schemas.Said{Text: "read both"})
-	say(schemas.RoleAssistant, schemas.Said{ToolCalls: []schemas.SaidCall{{ID: "a", Name: "exec"}, {ID: "b", Name: "exec"}, {ID: "c", Name: "exec"}}})
-	s.Append(exec("a"), exec("b"), exec("c"), call("a"), call("b"),
+	say(schemas.RoleAssistant, schemas.Said{ToolCalls: []schemas.SaidCall{{ID: "a", Name: "exec"}, {ID: "b", Name: "exec"}, {ID: "c", Name: "exec"}, {ID: "d", Name: "read"}}})
+	s.Append(exec("a"), exec("b"), exec("c"), call("a"), call("b"), call("d"),
 		schemas.SessionEntry{Kind: schemas.EntryResult, Result: &schemas.ResultEntry{
 			CallID: "a", ParentID: "a", Cell: "cell-a", Status: schemas.StatusCompleted, Result: schemas.JSON(`{}`),
 		}})
@@ -117,7 +117,7 @@ func TestSpec_P6_R2_ExportAndRecoveryOfTurns(t *testing.T) {
 		}
 		lines = append(lines, e.Kind)
 	}
-	if got := strings.Join(lines, " "); got != "message message exec+read exec+read exec result store message message turn" {
+	if got := strings.Join(lines, " "); got != "message message+read exec+read exec+read exec result store message message turn" {
 		t.Errorf("the export has %s", got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/codecell/codecell/schemas"
 )
 
 // asker is a turn whose program calls a guarded tool twice.
@@ -101,5 +103,60 @@ func TestSpec_V4_P3_AgentHearsDecisionsOfOthers(t *testing.T) {
 	turn.line("It said")
 	if code := turn.wait(); code != exitCompleted {
 		t.Errorf("exit code %d: %s", code, turn.errs)
+	}
+}
+
+// TestSpec_V4_P3_AgentIsAskedOfDirectCalls: so it is where the model calls the tool itself; and who presses Ctrl-C at the
+// question has not approved anything.
+func TestSpec_V4_P3_AgentIsAskedOfDirectCalls(t *testing.T) {
+	lab := newToolServer(t)
+	m := newModel(t, func(n int, q *question) words {
+		if n%2 == 1 {
+			return words{calls: []toolCall{{"c1", q.Tools[0].Function.Name, `{"text":"hello"}`}}}
+		}
+		return words{text: "It said " + q.last()}
+	})
+	config := write(t, "config.json5", fmt.Sprintf(
+		`{ mcpServers: { lab: { url: %q } }, tools: { allow: ["lab.hold"], approve: ["*"] } }`, lab.url))
+	args := []string{"agent", "--config", config, "--provider-url", m.url, "--model", "m", "--mode", "direct", "go"}
+	in, keys := io.Pipe()
+	defer keys.Close()
+	turn := cli{typed: in}.start(t, args...)
+	turn.errs.await(t, "direct: the model sees 1 tools")
+	turn.errs.await(t, "approve? ")
+	if code := turn.stop(); code != exitInterrupted || len(lab.held) > 0 {
+		t.Errorf("exit code %d, %d calls made: %s", code, len(lab.held), turn.errs)
+	}
+	close(lab.open)
+	in, again := io.Pipe()
+	defer again.Close()
+	m.mu.Lock()
+	m.asked = nil
+	m.mu.Unlock()
+	turn = cli{typed: in}.start(t, args...)
+	turn.errs.await(t, "approve? ")
+	_, _ = io.WriteString(again, "y\n")
+	turn.line("hello")
+	if code := turn.wait(); code != exitCompleted || len(lab.held) != 1 {
+		t.Errorf("exit code %d, %d calls made: %s", code, len(lab.held), turn.errs)
+	}
+}
+
+// TestApprovals_WhoseQuestion: a turn asks about its own calls and those of agents below it, and of nobody else.
+func TestApprovals_WhoseQuestion(t *testing.T) {
+	d := desk{who: schemas.Identity{SessionKey: "desk", Run: "agent:1"}}
+	for who, want := range map[schemas.Identity]bool{
+		{SessionKey: "desk", Run: "agent:1"}:                   true,
+		{SessionKey: "desk", Run: "agent:2"}:                   false,
+		{SessionKey: "desk/a", Run: "child", Depth: 1}:         true,
+		{SessionKey: "desk/a/b", Run: "child", Depth: 2}:       true,
+		{SessionKey: "desk/a", Run: "child"}:                   false,
+		{SessionKey: "desktop/a", Run: "child", Depth: 1}:      false,
+		{SessionKey: "", Run: "", Depth: 1}:                    false,
+		{SessionKey: "desk", Run: "somebody else's", Depth: 1}: false,
+	} {
+		if got := d.own(&who); got != want {
+			t.Errorf("%+v: %v", who, got)
+		}
 	}
 }

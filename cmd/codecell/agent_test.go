@@ -89,6 +89,33 @@ func TestSpec_V4_L5_Agent(t *testing.T) {
 	}
 }
 
+// TestSpec_V4_AgentStreams: the words are there before the model has ended, and Ctrl-C ends the turn while it is silent,
+// with what it has said kept.
+func TestSpec_V4_AgentStreams(t *testing.T) {
+	goOn := make(chan struct{})
+	m := newModel(t, func(n int, _ *question) words {
+		if n == 2 {
+			return words{text: "Never\nmind", hold: make(chan struct{})}
+		}
+		return words{text: "One\ntwo", hold: goOn}
+	})
+	config := stored(t)
+	args := []string{"agent", "--config", config, "--session", "desk", "--provider-url", m.url, "--model", "m", "go"}
+	turn := cli{}.start(t, args...)
+	turn.line("One")
+	close(goOn)
+	turn.line("two")
+	if code := turn.wait(); code != exitCompleted {
+		t.Errorf("exit code %d: %s", code, turn.errs)
+	}
+	turn = cli{}.start(t, args...)
+	turn.line("Never")
+	if code := turn.stop(); code != exitInterrupted {
+		t.Errorf("exit code %d: %s", code, turn.errs)
+	}
+	cli{}.do(t, "session", "show", "desk", "--config", config).want(t, exitCompleted, "assistant (cut): Never", "cancelled of openai/m", "error: the turn was stopped")
+}
+
 // TestSpec_V4_AgentProviderTrouble: what can be asked again is, and each end has its exit code and a clear error.
 func TestSpec_V4_AgentProviderTrouble(t *testing.T) {
 	for name, c := range map[string]struct {

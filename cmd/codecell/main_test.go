@@ -67,8 +67,9 @@ func (c cli) do(t *testing.T, args ...string) result {
 
 func (c cli) with(t *testing.T, ctx context.Context, args ...string) result {
 	t.Helper()
-	var out, errs bytes.Buffer
-	code := c.app(&out, &errs).run(ctx, args)
+	var out bytes.Buffer
+	errs := &lineLog{changed: make(chan struct{})}
+	code := c.app(&out, errs).run(ctx, args)
 	return result{code: code, out: out.String(), err: errs.String()}
 }
 

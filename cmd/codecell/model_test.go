@@ -84,6 +84,8 @@ type words struct {
 	status, later int
 	// drop: the stream breaks off behind the text.
 	drop bool
+	// hold, if set, is what the stream waits for behind the text, unless who asks goes away.
+	hold <-chan struct{}
 }
 
 type toolCall struct{ id, name, args string }
@@ -107,7 +109,7 @@ func newModel(t *testing.T, answer func(n int, q *question) words) *model {
 		m.asked = append(m.asked, q)
 		n := len(m.asked)
 		m.mu.Unlock()
-		answer(n, &q).write(w, q.Stream)
+		answer(n, &q).write(w, r, q.Stream)
 	}))
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
 	m.url = web.URL + "/v1"
@@ -121,7 +123,7 @@ func (m *model) questions() []question {
 	return append([]question(nil), m.asked...)
 }
 
-func (a words) write(w http.ResponseWriter, stream bool) {
+func (a words) write(w http.ResponseWriter, r *http.Request, stream bool) {
 	w.Header().Set("Content-Type", "application/json")
 	if a.status != 0 {
 		if a.later > 0 {
@@ -160,6 +162,13 @@ func (a words) write(w http.ResponseWriter, stream bool) {
 	}
 	for word := range strings.SplitAfterSeq(a.text, " ") {
 		chunk(choice(map[string]any{"role": "assistant", "content": word}, nil), nil)
+	}
+	if a.hold != nil {
+		select {
+		case <-a.hold:
+		case <-r.Context().Done():
+			return
+		}
 	}
 	if a.drop {
 		panic(http.ErrAbortHandler)

@@ -154,7 +154,7 @@ func (a *app) sessionExportCommand() *cobra.Command {
 		Use:   "export KEY",
 		Short: "Write a session as JSON lines",
 		Long: `Writes the branch of the last entry as JSON, an entry a line. The calls that a program made are inside the line of its
-exec, with their outcome.`,
+exec, and those that a model made itself in the line of its message, with their outcome.`,
 		Args:              keyArg,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/schemas"
 )
 
 // TestSpec_U4_Tail: the facts of a program's life in words and in JSON, each with what it is about.
@@ -101,5 +103,53 @@ func TestTail_KnowsEveryFact(t *testing.T) {
 		if _, words := factText(fact); words == fmt.Sprintf("%+v", fact) {
 			t.Errorf("%s has no words", row.Verb)
 		}
+	}
+}
+
+// TestSpec_U4_L5_TailTellsTurns: a turn's facts say what the model saw, how its requests went, and what it came to, when
+// it happened and without a word of what was said.
+func TestSpec_U4_L5_TailTellsTurns(t *testing.T) {
+	_, url := up(t, "--config", write(t, "codecell.json5", withTools(t, "")))
+	m := newModel(t, func(n int, q *question) words {
+		if n == 1 {
+			return words{status: 503, text: "secret"}
+		}
+		return sums(n, q)
+	})
+	words := cli{}.start(t, "tail", "--bus", url, "turn")
+	lines := cli{}.start(t, "tail", "--bus", url, "--json", "turn")
+	words.errs.await(t, "listening")
+	lines.errs.await(t, "listening")
+	cli{}.do(t, "agent", "--bus", url, "--provider-url", m.url, "--model", "m", "--mode", "code", "A secret?").want(t, exitCompleted)
+	var told strings.Builder
+	for line := ""; !strings.Contains(line, "turn.ended"); {
+		line = words.line("turn.")
+		fmt.Fprintln(&told, line)
+	}
+	for _, want := range []string{
+		"openai/m by code: 2 tools shown of 4", "request 1: ", "status 503 in ", ", failed", ", try 2, 100 tokens in, 10 out, 1 calls", "request 2: ",
+		" answered after ", "3 requests, 0 calls, 220 tokens",
+	} {
+		if !strings.Contains(told.String(), want) || strings.Contains(told.String(), "secret") {
+			t.Errorf("no %q, or too much, in\n%s", want, &told)
+		}
+	}
+	var event struct {
+		Kind string
+		Fact struct{ At int64 }
+	}
+	for event.Kind != "turn.ended" {
+		if err := json.Unmarshal([]byte(lines.line("turn.")), &event); err != nil {
+			t.Fatal(err)
+		}
+		if ago := time.Since(time.Unix(0, event.Fact.At)); ago < 0 || ago > patience {
+			t.Errorf("%s was told of %v ago", event.Kind, ago)
+		}
+	}
+	if words := notedText(&schemas.CellNoted{Phase: "look\n", Text: " a\n b "}); words != `"look\n" a b` {
+		t.Error(words)
+	}
+	if words := notedText(&schemas.CellNoted{Phase: "look"}); words != `begins "look"` {
+		t.Error(words)
 	}
 }
