@@ -10,10 +10,10 @@ import (
 
 func surfaceOf(mode schemas.Mode, control, others string) schemas.Surface {
 	s := schemas.Surface{Mode: mode}
-	for _, name := range strings.Fields(control) {
+	for name := range strings.FieldsSeq(control) {
 		s.Tools = append(s.Tools, schemas.SurfaceTool{Name: name, Control: true})
 	}
-	for _, name := range strings.Fields(others) {
+	for name := range strings.FieldsSeq(others) {
 		s.Tools = append(s.Tools, schemas.SurfaceTool{Name: name, Direct: true})
 	}
 	return s

@@ -100,7 +100,7 @@ func (m *admitting) directly() *run.Admission {
 	for i, e := range entries {
 		shown[i] = e.Tool
 	}
-	direct := m.name(shown)
+	direct := nameDirect(shown, nil)
 	s := schemas.Surface{Mode: schemas.ModeDirect, CatalogSize: len(direct)}
 	for i := range direct {
 		s.Sources.Add(direct[i].Tool.Source)
@@ -186,13 +186,7 @@ func (m *admitting) split() []run.DirectTool {
 		}
 	}
 	m.tools = hidden
-	return m.name(shown, policy.Reserved(m.as.mode)...)
-}
-
-func (m *admitting) name(shown []schemas.Tool, reserved ...string) []run.DirectTool {
-	direct, unnamed := nameDirect(shown, reserved)
-	m.problems = append(m.problems, unnamed...)
-	return direct
+	return nameDirect(shown, policy.Reserved(m.as.mode))
 }
 
 // build makes the catalog of what is hidden; in direct mode, of all.

@@ -64,8 +64,9 @@ func Reserved(mode schemas.Mode) []string {
 		return []string{Exec, Wait}
 	case schemas.ModeSearch:
 		return controls[1:]
+	default:
+		return nil
 	}
-	return nil
 }
 
 // MarkDirect marks those of the tools as direct-only that the configuration lists for the whole of it
