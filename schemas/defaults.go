@@ -11,8 +11,9 @@ import (
 // ApplyDefaults adds to a value the fields that are missing and have a default in the schema, also
 // within nested objects and lists (M5). What is there stays byte for byte, numbers and the order
 // of keys included; added fields follow in alphabetical order. Defaults below anyOf, oneOf and if
-// are left alone, since which branch holds is a matter of the value. A value that isn't JSON, or
-// that has nothing to add, is returned as it is.
+// are left alone, since which branch holds is a matter of the value. So is a null that the field's own type refuses: many
+// generators write it where they mean that there is no default. A value that isn't JSON, or that has nothing to add, is
+// returned as it is.
 func (s *Schema) ApplyDefaults(value JSON) JSON {
 	if !s.fill || shallow(value, MaxSchemaDepth) != nil || !json.Valid(value) {
 		return value
@@ -126,7 +127,7 @@ func (f *filler) defaultOf(schema any) (any, bool) {
 			return nil, false
 		}
 		if d, ok := obj["default"]; ok {
-			return d, true
+			return d, d != nil || !refusesNull(obj["type"])
 		}
 		ref, ok := obj["$ref"].(string)
 		if !ok {
@@ -135,6 +136,12 @@ func (f *filler) defaultOf(schema any) (any, bool) {
 		schema = f.local(ref)
 	}
 	return nil, false
+}
+
+// refusesNull tells whether a type, or a list of types, is without null.
+func refusesNull(kind any) bool {
+	kinds, ok := kind.([]any)
+	return ok && !slices.Contains(kinds, any("null")) || !ok && kind != nil && kind != "null"
 }
 
 func (f *filler) object(props map[string]any, raw JSON, depth int) (JSON, bool) {

@@ -239,6 +239,8 @@ func TestSpec_M5_ApplyDefaults(t *testing.T) {
 		{`{"properties":{"a":{"default":1}}}`, ` {"x" : "\"}", "\"k\\" : [ 1 ] } `, `{"x":"\"}","\"k\\":[ 1 ],"a":1}`},
 		{`{"properties":{"a":{"default":1}}}`, `{"\u0061":5}`, `{"\u0061":5}`},
 		{`{"properties":{"a":{"default":null}}}`, `{}`, `{"a":null}`},
+		{`{"properties":{"a":{"default":null,"type":["string","null"]},"b":{"default":null,"type":"null"}}}`, `{}`, `{"a":null,"b":null}`},
+		{`{"properties":{"a":{"default":null,"type":"string"},"b":{"default":null,"type":["integer"]}}}`, `{}`, `{}`},
 		{`{"properties":{"a":{"default":1}}}`, `[`, `[`},
 		{`{"properties":{"a":{"default":1}}}`, ``, ``},
 		{`true`, `{}`, `{}`},
