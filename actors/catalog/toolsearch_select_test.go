@@ -39,7 +39,7 @@ func TestSpec_L2_Case48_AmbiguousNamesAreRefused(t *testing.T) {
 	}
 	// At most five are listed.
 	var tools []schemas.Tool
-	for _, owner := range strings.Fields("a b c d e f g") {
+	for owner := range strings.FieldsSeq("a b c d e f g") {
 		tools = append(tools, mcp(owner, "spawn"))
 	}
 	if _, r := selected(build(t, tools...), schemas.ToolSelector{Name: "spawn"}); strings.Count(r.Message, ":spawn") != 5 || !strings.Contains(r.Message, "2 more") {
