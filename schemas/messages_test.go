@@ -95,7 +95,7 @@ var messages = []any{
 		Pairing: &schemas.NodePairing{Salt: []byte("salt"), Hash: []byte("hash"), Expires: 1767225700000000000}},
 	schemas.NodeCall{ID: "c1", Command: "backup.start", Params: schemas.JSON(`{"n":1}`), TimeoutMs: 1000, Withdrawn: true},
 	schemas.NodeOutcome{Call: "c1", Node: "UA", Value: schemas.JSON(`{"n":1}`), Err: aFailure},
-	schemas.Open{Identity: anIdentity, Ephemeral: true, Bind: true, DryRun: true, Mode: schemas.ModeAuto, Model: "openai/m", Raw: true},
+	schemas.Open{Identity: anIdentity, Ephemeral: true, Bind: true, DryRun: true, Mode: schemas.ModeAuto, Model: "openai/m", Raw: true, Front: true},
 	schemas.Opened{Host: "h1", Run: "r1", Surface: aSurface, Err: anError},
 	schemas.PairedNode{ID: "UA", Name: "mac", Platform: "darwin/arm64", At: 1767225600000000000, By: "ada", Revoked: 1767225700000000000, RevokedBy: "bob"},
 	schemas.Ping{Calls: []string{"c1.1"}},

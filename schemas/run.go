@@ -18,6 +18,10 @@ type Open struct {
 	Model string `msgpack:"model,omitempty"`
 	// Raw: a plain model call, without tools (A3).
 	Raw bool `msgpack:"raw,omitempty"`
+	// Front: whoever asks shows the tools to others, whose model it may not know and who may list them once. Without a Model,
+	// Code Mode is on wherever the configuration leaves that to the model; and the control tools are there before any other
+	// tool is.
+	Front bool `msgpack:"front,omitempty"`
 }
 
 // Opened answers [Open].

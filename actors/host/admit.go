@@ -37,7 +37,7 @@ func (d *directory) make(
 	if !as.raw {
 		m.gather(offers, brought)
 	}
-	if len(m.tools) == 0 && !as.firm {
+	if len(m.tools) == 0 && !as.firm && (!as.early || m.rules.None()) {
 		m.as.mode = schemas.ModeDirect // nothing engages without tools (A3)
 	}
 	if d.skills != nil && m.as.mode == schemas.ModeCode {

@@ -207,7 +207,7 @@ func TestSpec_A3_NothingEngagesWithoutTools(t *testing.T) {
 		for _, agent := range []string{"off", "none", "default"} {
 			id := someone(string(mode) + agent)
 			id.Agent = agent
-			run := openIn(t, n.Client(), "", schemas.Open{Identity: id, Mode: mode, Raw: agent == "default"})
+			run := openIn(t, n.Client(), "", schemas.Open{Identity: id, Mode: mode, Raw: agent == "default", Front: true})
 			mustShow(t, &run.Surface, "direct", "")
 			if run.Surface.CatalogSize != 0 || run.Surface.Prompt != "" {
 				t.Errorf("%s: the surface is %+v", agent, run.Surface)
@@ -225,6 +225,33 @@ func TestSpec_A3_NothingEngagesWithoutTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustShow(t, &described.Surface, "direct", "")
+}
+
+// A front that doesn't know its model has Code Mode wherever that is left to the model, and shows what the mode is driven
+// with before the first tool is there.
+func TestSpec_F1_V1_WhatAFrontShows(t *testing.T) {
+	for _, c := range []struct {
+		tools, model string
+		mode         schemas.Mode
+		want, shown  string
+	}{
+		{"{}", "", schemas.ModeAuto, "code", "exec wait"},
+		{"{}", "", schemas.ModeSearch, "search code", "tool_search_code"},
+		{"{}", "", schemas.ModeDirect, "direct", ""},
+		{"{}", "openai/gpt-5", schemas.ModeAuto, "code", "exec wait"},
+		{"{}", "nobody/knows", schemas.ModeAuto, "direct", ""},
+		{`{codeMode: "auto", toolSearch: true}`, "", schemas.ModeAuto, "code", "exec wait"},
+		{`{codeMode: {timeoutMs: 5000}}`, "", schemas.ModeAuto, "direct", ""},
+		{`{codeMode: false}`, "openai/gpt-5", schemas.ModeAuto, "direct", ""},
+		{`{codeMode: false, toolSearch: {mode: "directory"}}`, "", schemas.ModeAuto, "search directory", "tool_search tool_describe tool_call"},
+	} {
+		n := nodeWith(t, host.NodeOptions{Config: config(t, fmt.Sprintf(`{tools: %s}`, c.tools))})
+		run := openIn(t, n.Client(), "front", schemas.Open{Mode: c.mode, Model: c.model, Front: true})
+		mustShow(t, &run.Surface, c.want, c.shown)
+		if run.Surface.CatalogSize != 0 {
+			t.Errorf("%s: there are %d tools", c.tools, run.Surface.CatalogSize)
+		}
+	}
 }
 
 // The mode is taken when the first tools are there, and kept when the last of them has gone: a conversation's tools are
@@ -308,6 +335,7 @@ func TestSpec_A6_ARunIsWhatItWasOpenedAs(t *testing.T) {
 		{schemas.Open{Mode: schemas.ModeCode}, schemas.Open{Mode: schemas.ModeDirect}, "mode", `was opened in mode "code"`},
 		{schemas.Open{Mode: schemas.ModeAuto, Model: "a/b"}, schemas.Open{Mode: schemas.ModeAuto, Model: "a/c"}, "model", `is for another model, "a/b"`},
 		{schemas.Open{Mode: schemas.ModeAuto}, schemas.Open{Mode: schemas.ModeAuto, Raw: true}, "raw", "isn't a raw model call"},
+		{schemas.Open{Mode: schemas.ModeAuto}, schemas.Open{Mode: schemas.ModeAuto, Front: true}, "front", "isn't for the clients of a front"},
 	} {
 		c.first.Identity, c.second.Identity = someone(c.says), someone(c.says)
 		first := openIn(t, n.Client(), "", c.first)

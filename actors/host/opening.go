@@ -20,8 +20,8 @@ type presentation struct {
 	raw bool
 	// leaf: the run's agents can't start others. silent: it is restricted, and its programs have no globals for it (G10).
 	leaf, silent bool
-	// firm: the mode stays even if there is no tool, or no guest to be had.
-	firm bool
+	// firm: the mode stays even if there is no tool, or no guest to be had. early: even if there is no tool yet.
+	firm, early bool
 }
 
 // opening is what a run was opened with, as far as its admissions depend on it.
@@ -58,8 +58,9 @@ func present(c *schemas.Config, ask *schemas.Open) presentation {
 		return presentation{mode: schemas.ModeCode, firm: true}
 	}
 	traits := c.TraitsOf(ask.Model)
-	p := presentation{raw: ask.Raw, mode: policy.Engaged(c, policy.Turn{
-		Agent: ask.Identity.Agent, Model: ask.Model, Preferred: traits.Preferred(), Raw: ask.Raw, Asked: ask.Mode,
+	p := presentation{raw: ask.Raw, early: ask.Front && !ask.Raw, mode: policy.Engaged(c, policy.Turn{
+		Agent: ask.Identity.Agent, Model: ask.Model, Preferred: traits.Preferred() || ask.Front && ask.Model == "",
+		Raw: ask.Raw, Asked: ask.Mode,
 	})}
 	if p.mode == schemas.ModeSearch {
 		p.search = c.ToolSearchFor(ask.Identity.Agent).Mode

@@ -60,7 +60,8 @@ func (r *root) openRun(ctx actor.Context, m *openRun) {
 	}
 	pid, err := ctx.SpawnNamed(run.New(run.Spec{
 		Host: r.host.id, Token: token, Identity: id, Ephemeral: m.ask.Ephemeral, Bind: m.ask.Bind, DryRun: m.ask.DryRun,
-		Mode: m.ask.Mode, Model: m.ask.Model, Raw: m.ask.Raw, Decide: r.decide(id), Admission: m.admission, Contract: r.host.options.Config.Contract, Skills: skills,
+		Mode: m.ask.Mode, Model: m.ask.Model, Raw: m.ask.Raw, Front: m.ask.Front, Decide: r.decide(id), Admission: m.admission,
+		Contract: r.host.options.Config.Contract, Skills: skills,
 		Env: &env{r.host, token, m.opening}, Redact: r.host.redactor, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
 	}), token)
 	if err != nil {
@@ -85,7 +86,8 @@ func (r *root) decide(id schemas.Identity) func(*schemas.Tool) error {
 // that asking again opens a new one.
 func (r *root) attach(ctx actor.Context, m *openRun, token string, pid *actor.PID) {
 	self, system := ctx.Self(), ctx.ActorSystem()
-	ctx.Send(pid, &run.Attach{Bind: m.ask.Bind, DryRun: m.ask.DryRun, Mode: m.ask.Mode, Model: m.ask.Model, Raw: m.ask.Raw, Reply: func(open bool, err *schemas.Error) {
+	ask := m.ask
+	ctx.Send(pid, &run.Attach{Bind: ask.Bind, DryRun: ask.DryRun, Mode: ask.Mode, Model: ask.Model, Raw: ask.Raw, Front: ask.Front, Reply: func(open bool, err *schemas.Error) {
 		switch {
 		case err != nil:
 			m.reply("", err)

@@ -100,6 +100,13 @@ func acts(t *schemas.Tool) bool {
 // ErrNoRules is the answer of the zero [Rules].
 var ErrNoRules = errors.New("no rules were made for this run")
 
+// None tells whether no tool whatever may be used: they are switched off, or a list of the only ones is empty (A3).
+func (r Rules) None() bool {
+	return !r.made || r.disable || slices.ContainsFunc(r.allow, func(a allowList) bool {
+		return len(a.entries) == 0 && len(a.also.entries) == 0 && a.base == nil
+	})
+}
+
 // Decide tells whether the run may use the tool; nil is yes. The error names the setting that says
 // no and nothing of its content. The executor asks it again for every call.
 func (r Rules) Decide(t *schemas.Tool) error {

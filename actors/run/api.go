@@ -32,10 +32,10 @@ type Spec struct {
 	Ephemeral bool
 	// Bind records the run in its identity's session, DryRun calls only what is replay-safe; see [schemas.Open].
 	Bind, DryRun bool
-	// Mode, Model and Raw are what the run was opened with; see [schemas.Open]. What they come to is in its admissions.
-	Mode  schemas.Mode
-	Model string
-	Raw   bool
+	// Mode, Model, Raw and Front are what the run was opened with; see [schemas.Open]. What they come to is in its admissions.
+	Mode       schemas.Mode
+	Model      string
+	Raw, Front bool
 	// Decide says which calls a restricted run may not make (A6), and why; nil allows those of every admitted tool.
 	Decide func(*schemas.Tool) error
 	// Admission is what the caller was shown when it opened the run; nil if that isn't known.
@@ -139,7 +139,7 @@ type (
 		Bind, DryRun bool
 		Mode         schemas.Mode
 		Model        string
-		Raw          bool
+		Raw, Front   bool
 		Reply        func(open bool, err *schemas.Error)
 	}
 )

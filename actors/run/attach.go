@@ -36,6 +36,8 @@ func (r *run) differs(m *Attach) *schemas.Error {
 		return another("bind", is(r.spec.Bind, "bound to its session"))
 	case r.spec.Raw != m.Raw:
 		return another("raw", is(r.spec.Raw, "a raw model call"))
+	case r.spec.Front != m.Front:
+		return another("front", is(r.spec.Front, "for the clients of a front"))
 	case r.spec.Mode != m.Mode && r.spec.Mode == "":
 		return another("mode", "was opened without a mode")
 	case r.spec.Mode != m.Mode:
