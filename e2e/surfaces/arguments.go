@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // schema is what of a JSON Schema says how to make a value.
@@ -109,11 +110,8 @@ func (s *schema) text() string {
 	case "email":
 		return "a@example.com"
 	}
-	text := "text"
-	for len(text) < s.MinLength {
-		text += " text"
-	}
-	return text
+	const word = "text"
+	return word + strings.Repeat(".", max(0, s.MinLength-len(word)))
 }
 
 // find follows a reference to a definition; others are anything.

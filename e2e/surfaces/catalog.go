@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/codecell/codecell/e2e/provider/brain"
+	"github.com/codecell/codecell/schemas"
 )
 
 // entry is a tool of the catalog that is measured.
@@ -43,7 +44,12 @@ type collection struct {
 // right answer.
 func load(folder, name, queries string) (*collection, error) {
 	c := &collection{name: name}
-	err := readLines(filepath.Join(folder, name+".tools.jsonl"), func(e entry) { c.entries = append(c.entries, e) })
+	err := readLines(filepath.Join(folder, name+".tools.jsonl"), func(e entry) {
+		e.Parameters = orObject(e.Parameters)
+		if _, err := schemas.Compile(schemas.JSON(e.Parameters)); err == nil { // one that can't be called is shown by nobody
+			c.entries = append(c.entries, e)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +133,8 @@ func identifier(name string) string {
 	}, name)
 }
 
-// cases gives what a model is asked, with the tool that it is for and arguments that fit.
-func (c *collection) cases(mcp bool) ([]brain.Case, error) {
+// cases gives what a model is asked, with the tool that it is for, arguments that fit, and how often it is to be called.
+func (c *collection) cases(mcp bool, times int) ([]brain.Case, error) {
 	byID := make(map[string]*entry, len(c.entries))
 	for i := range c.entries {
 		byID[c.entries[i].ID] = &c.entries[i]
@@ -143,8 +149,13 @@ func (c *collection) cases(mcp bool) ([]brain.Case, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.ID, err)
 		}
+		if s, err := schemas.Compile(schemas.JSON(e.Parameters)); err == nil {
+			if wrong := s.Validate(schemas.JSON(args)); len(wrong) > 0 {
+				return nil, fmt.Errorf("%s: the arguments %s don't fit: %v", e.ID, args, wrong)
+			}
+		}
 		all = append(all, brain.Case{
-			Prompt: q.Query, Tool: brain.Tool{MCP: mcp, Owner: e.Server, Name: e.Name, Description: e.Description}, Args: args,
+			Prompt: q.Query, Tool: brain.Tool{MCP: mcp, Owner: e.Server, Name: e.Name, Description: e.Description}, Args: args, Times: times,
 		})
 	}
 	return all, nil

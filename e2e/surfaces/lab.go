@@ -51,12 +51,13 @@ type lab struct {
 	answers  *answers
 	cases    []brain.Case
 	golds    []string
+	times    int
 	shut     func()
 }
 
-// equip makes a lab. The tools are those of MCP servers, or of plugins.
-func equip(ctx context.Context, c *collection, binary string, mcp bool) (_ *lab, err error) {
-	l := &lab{answers: &answers{}, shut: func() {}}
+// equip makes a lab. The tools are those of MCP servers, or of plugins, and each task's is to be called so often.
+func equip(ctx context.Context, c *collection, binary string, mcp bool, times int) (_ *lab, err error) {
+	l := &lab{answers: &answers{}, times: times, shut: func() {}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.close())
@@ -75,7 +76,7 @@ func equip(ctx context.Context, c *collection, binary string, mcp bool) (_ *lab,
 	if err != nil {
 		return nil, err
 	}
-	if l.cases, err = c.cases(mcp); err != nil {
+	if l.cases, err = c.cases(mcp, times); err != nil {
 		return nil, err
 	}
 	for _, q := range c.queries {
@@ -125,7 +126,7 @@ func (l *lab) turn(ctx context.Context, s surface, n int) (*trial, error) {
 	t := agent.Turn{
 		Client:   bus.NewClient(l.node.Conn()),
 		Provider: agent.Provider{Name: "e2e", Model: s.model, URL: l.provider.url, Silence: time.Minute},
-		Identity: identity(s.agent, fmt.Sprintf("%s-%s-%d", s.mode, s.agent, n)), Mode: s.mode,
+		Identity: identity(s.agent, fmt.Sprintf("%s-%s-%s-%d", s.mode, s.agent, s.model, n)), Mode: s.mode,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	report, err := t.Run(ctx, l.cases[n].Prompt)
@@ -143,7 +144,12 @@ func (l *lab) turn(ctx context.Context, s surface, n int) (*trial, error) {
 	if report.Entry.Mode != s.mode || s.mode == schemas.ModeSearch && report.Entry.Search != s.agent {
 		return nil, fmt.Errorf("the surface was %s %s", report.Entry.Mode, report.Entry.Search)
 	}
-	return newTrial(s, &report.Entry, records, called, slices.Contains(called, l.golds[n]))
+	trial, err := newTrial(s, &report.Entry, records, called)
+	if err == nil {
+		wrong := slices.DeleteFunc(slices.Clone(called), func(id string) bool { return id == l.golds[n] })
+		trial.Tool, trial.Solved = l.golds[n], len(called)-len(wrong) >= l.times
+	}
+	return trial, err
 }
 
 func (l *lab) close() (err error) {
@@ -165,12 +171,15 @@ type trial struct {
 	// the model wrote.
 	Requests, Bytes, Shown, Said int
 	Searches, Describes, Calls   int
-	Solved                       bool
+	// Tool is the one that was meant, and Solved that it was called as often as it was to be.
+	Tool   string
+	Solved bool
 }
 
-// newTrial holds what the turn says of itself to what the provider and the tools saw.
-func newTrial(s surface, entry *schemas.TurnEntry, records []chat.Record, called []string, solved bool) (*trial, error) {
-	t := &trial{Searches: entry.Totals.Searches, Describes: entry.Totals.Describes, Calls: entry.Totals.Calls, Solved: solved}
+// newTrial holds what the turn says of itself to what the provider and the tools saw. Calls that were refused are counted
+// by the turn, and seen by no tool.
+func newTrial(s surface, entry *schemas.TurnEntry, records []chat.Record, called []string) (*trial, error) {
+	t := &trial{Searches: entry.Totals.Searches, Describes: entry.Totals.Describes, Calls: entry.Totals.Calls}
 	for _, r := range records {
 		if r.Ended {
 			t.Said += r.Said
@@ -182,7 +191,7 @@ func newTrial(s surface, entry *schemas.TurnEntry, records []chat.Record, called
 		t.Requests++
 		t.Bytes += r.Bytes
 	}
-	if entry.Requests != t.Requests || entry.RequestBytes != int64(t.Bytes) || entry.Totals.Calls != len(called) {
+	if entry.Requests != t.Requests || entry.RequestBytes != int64(t.Bytes) || entry.Totals.Calls < len(called) {
 		return nil, fmt.Errorf("%s: the turn counts %d requests of %d bytes and %d calls; there were %d of %d, and %q",
 			s.name, entry.Requests, entry.RequestBytes, entry.Totals.Calls, t.Requests, t.Bytes, called)
 	}

@@ -19,6 +19,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"github.com/codecell/codecell/e2e/provider/brain"
 )
 
 func main() {
@@ -45,17 +47,19 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	var rows []row
-	for _, mcp := range []bool{false, true} {
-		c, err := collect(ctx, *data, *set, *queries, *modules)
-		if err != nil {
-			return err
+	for _, times := range []int{1, 10} {
+		for _, mcp := range []bool{false, true} {
+			c, err := collect(ctx, *data, *set, *queries, *modules)
+			if err != nil {
+				return err
+			}
+			c.sample(*tools, *tasks)
+			measured, err := measure(ctx, c, *binary, mcp, times, out)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, measured...)
 		}
-		c.sample(*tools, *tasks)
-		measured, err := measure(ctx, c, *binary, mcp, out)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, measured...)
 	}
 	table(out, rows)
 	return nil
@@ -68,20 +72,23 @@ func collect(ctx context.Context, data, set, queries, modules string) (*collecti
 	return load(data, set, queries)
 }
 
-// measure tries all tasks on all surfaces.
-func measure(ctx context.Context, c *collection, binary string, mcp bool, out io.Writer) (rows []row, err error) {
+// measure tries all tasks on all surfaces. Programs that call what they find first are tried with one call only.
+func measure(ctx context.Context, c *collection, binary string, mcp bool, times int, out io.Writer) (rows []row, err error) {
 	source := "MCP servers"
 	if !mcp {
 		source = "plugins"
 		c.rename()
 	}
-	l, err := equip(ctx, c, binary, mcp)
+	l, err := equip(ctx, c, binary, mcp, times)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
 	for _, s := range surfaces {
-		r := row{Catalog: c.name, Source: source, Surface: s.name, Tools: len(c.entries)}
+		if times > 1 && s.model == brain.Bold {
+			continue
+		}
+		r := row{Catalog: c.name, Source: source, Surface: s.name, Tools: len(c.entries), Times: times}
 		for n := range l.cases {
 			t, err := l.turn(ctx, s, n)
 			if err != nil {

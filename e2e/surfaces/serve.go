@@ -103,7 +103,7 @@ func (a *answers) servers(ctx context.Context, c *collection) (map[string]schema
 }
 
 func orObject(parameters json.RawMessage) json.RawMessage {
-	if len(parameters) == 0 {
+	if len(parameters) == 0 || string(parameters) == "null" {
 		return json.RawMessage(`{"type":"object"}`)
 	}
 	return parameters

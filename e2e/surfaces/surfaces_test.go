@@ -20,7 +20,7 @@ func TestArguments(t *testing.T) {
 			"a":{"type":"string"},"b":{"type":["integer","null"],"minimum":3},"c":{"enum":["x"]},"d":{"type":"array","minItems":2,"items":{"type":"boolean"}},
 			"e":{"type":"object","required":["f"],"properties":{"f":{"type":"string","format":"date"}}}}}`: `{"a":"text","b":3,"c":"x","d":[true,true],"e":{"f":"2026-01-01"}}`,
 		`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"number","default":7}}}`:                         `{"a":7}`,
-		`{"type":"object","required":["a"],"properties":{"a":{"anyOf":[{"type":"string","minLength":6},{"type":"null"}]}}}`:                              `{"a":"text text"}`,
+		`{"type":"object","required":["a"],"properties":{"a":{"anyOf":[{"type":"string","minLength":6},{"type":"null"}]}}}`:                              `{"a":"text.."}`,
 		`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"array","minItems":1,"items":{"type":"null"}}}}`: `{"a":[null]}`,
 	} {
 		got, err := arguments(json.RawMessage(parameters))
@@ -53,7 +53,7 @@ func TestCollection_SamplesTheSame(t *testing.T) {
 		slices.Reverse(c.entries)
 		c.sample(20, 10)
 		c.rename()
-		cases, err := c.cases(false)
+		cases, err := c.cases(false, 1)
 		if err != nil || len(c.entries) != 20 || len(cases) != 10 || cases[0].Tool.Name != cases[0].Tool.Owner+"_same name" {
 			t.Fatalf("%v %+v", err, cases)
 		}
@@ -65,12 +65,12 @@ func TestCollection_SamplesTheSame(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	r := row{Catalog: "c", Source: "plugins", Surface: "direct", Tools: 5}
+	r := row{Catalog: "c", Source: "plugins", Surface: "direct", Tools: 5, Times: 10}
 	r.add(&trial{Requests: 2, Bytes: 100, Shown: 40, Said: 7, Calls: 1, Solved: true})
 	r.add(&trial{Requests: 1, Bytes: 50, Shown: 40, Said: 8})
 	var out bytes.Buffer
 	table(&out, []row{r})
-	if !strings.HasSuffix(out.String(), "| direct | 40 | 1.5 | 75 | 8 | 0.0 | 0.0 | 0.5 | 50 % |\n") || !strings.HasPrefix(out.String(), "\nc, 5 tools of plugins, 2 tasks:\n") {
+	if !strings.HasSuffix(out.String(), "| direct | 40 | 1.5 | 75 | 8 | 0.0 | 0.0 | 0.5 | 50 % |\n") || !strings.HasPrefix(out.String(), "\nc, 5 tools of plugins, 2 tasks of 10 calls:\n") {
 		t.Error(out.String())
 	}
 }

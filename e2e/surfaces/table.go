@@ -13,6 +13,8 @@ type row struct {
 	Surface string `json:"surface"`
 	Tools   int    `json:"tools"`
 	Tasks   int    `json:"tasks"`
+	// Times is how often a task's tool is to be called.
+	Times int `json:"times"`
 	// ShownBytes are the tools and the instructions of a first request, RequestBytes all bodies of a turn, SaidBytes what the
 	// model wrote.
 	ShownBytes   float64 `json:"shownBytes"`
@@ -24,9 +26,14 @@ type row struct {
 	Calls        float64 `json:"calls"`
 	// Solved is the share of tasks whose tool was called.
 	Solved float64 `json:"solved"`
+	// Missed are the tools that should have been called and weren't.
+	Missed []string `json:"missed,omitempty"`
 }
 
 func (r *row) add(t *trial) {
+	if !t.Solved {
+		r.Missed = append(r.Missed, t.Tool)
+	}
 	r.Tasks++
 	n := float64(r.Tasks)
 	for mean, value := range map[*float64]int{
@@ -37,13 +44,21 @@ func (r *row) add(t *trial) {
 	}
 }
 
+func (r *row) title() string {
+	calls := "one call"
+	if r.Times > 1 {
+		calls = fmt.Sprintf("%d calls", r.Times)
+	}
+	return fmt.Sprintf("%s, %d tools of %s, %d tasks of %s", r.Catalog, r.Tools, r.Source, r.Tasks, calls)
+}
+
 func (r *row) print(out io.Writer) error { return json.NewEncoder(out).Encode(r) }
 
 // table prints rows as a table of Markdown.
 func table(out io.Writer, rows []row) {
 	last := ""
 	for _, r := range rows {
-		if title := fmt.Sprintf("%s, %d tools of %s, %d tasks", r.Catalog, r.Tools, r.Source, r.Tasks); title != last {
+		if title := r.title(); title != last {
 			last = title
 			fmt.Fprintf(out, "\n%s:\n\n", title)
 			fmt.Fprintln(out, "| Surface | Tools and prompt, bytes | Requests | Their bytes | Written, bytes | Searches | Describes | Calls | Solved |")

@@ -25,6 +25,8 @@ type Case struct {
 	Tool   Tool   `json:"tool"`
 	// Args are fit for the tool.
 	Args json.RawMessage `json:"args"`
+	// Times is how often the tool is to be called, and only the number of answers matters then; 0 is once.
+	Times int `json:"times,omitempty"`
 }
 
 // Tool is how a tool is known by those who have seen it.
@@ -89,7 +91,7 @@ func (b *Brain) Answer(r *chat.Request) (*chat.Reply, error) {
 		text = t.direct()
 	}
 	if t.next != nil {
-		return &chat.Reply{Calls: []chat.ToolCall{*t.next}}, nil
+		return &chat.Reply{Calls: t.next}, nil
 	}
 	return &chat.Reply{Text: text}, nil
 }
@@ -101,21 +103,30 @@ type talk struct {
 	request *chat.Request
 	results []string
 	asked   int
-	next    *chat.ToolCall
+	next    []chat.ToolCall
 }
 
 // call calls a tool, and gives its answer if there is one yet. If not, the mind returns.
-func (t *talk) call(name string, args any) (result string, ok bool) {
-	if t.asked < len(t.results) {
-		t.asked++
+func (t *talk) call(name string, args any) (result string, ok bool) { return t.repeat(1, name, args) }
+
+// callAll calls the tool as often as it is to be called, all at once, and gives the last answer.
+func (t *talk) callAll(name string, args any) (result string, ok bool) {
+	return t.repeat(max(1, t.Times), name, args)
+}
+
+func (t *talk) repeat(times int, name string, args any) (result string, ok bool) {
+	if t.asked+times <= len(t.results) {
+		t.asked += times
 		return t.results[t.asked-1], true
 	}
 	text, err := encode(args)
 	if err != nil {
 		text = err.Error() // which is no JSON, and is told so
 	}
-	t.next = &chat.ToolCall{
-		ID: fmt.Sprintf("call_%d", len(t.request.Messages)), Type: "function", Function: chat.Function{Name: name, Arguments: text},
+	for i := range times {
+		t.next = append(t.next, chat.ToolCall{
+			ID: fmt.Sprintf("call_%d_%d", len(t.request.Messages), i), Type: "function", Function: chat.Function{Name: name, Arguments: text},
+		})
 	}
 	return "", false
 }

@@ -86,6 +86,11 @@ func TestBrain(t *testing.T) {
 			}
 		})
 	}
+	native.Times = 3
+	if got := converse(t, "careful", native, []chat.Tool{ask("exec", "get_it({}) -> ?"), ask("wait", "")}, "3"); !strings.Contains(got[0], `length: 3 }, () => get_it({\"a\":1}))`) {
+		t.Error(got)
+	}
+	native.Times = 0
 	bold := converse(t, Bold, native, []chat.Tool{ask("exec", "get_it({}) -> ?"), ask("wait", "")}, "it")
 	if len(bold) != 2 || !strings.Contains(bold[0], "limit: 1") {
 		t.Error(bold)

@@ -12,20 +12,27 @@ const manyHits = 20
 
 // direct calls the tool if it is shown.
 func (t *talk) direct() string {
-	want, best := plain(t.Tool.Name), ""
+	want, best, most := plain(t.Tool.Name), "", 0
 	for i := range t.request.Tools {
 		f := &t.request.Tools[i].Function
-		if !strings.Contains(plain(f.Name), want[:min(len(want), 40)]) {
-			continue
+		likeness := 0
+		if f.Name == t.Tool.Name {
+			likeness++
 		}
-		if best == "" || strings.Contains(f.Description, clip(t.Tool.Description, 60)) {
-			best = f.Name
+		if strings.Contains(plain(f.Name), want[:min(len(want), 40)]) {
+			likeness++
+			if strings.Contains(f.Description, clip(t.Tool.Description, 60)) {
+				likeness += 2
+			}
+		}
+		if likeness > most {
+			best, most = f.Name, likeness
 		}
 	}
 	if best == "" {
 		return giveUp
 	}
-	result, ok := t.call(best, t.Args)
+	result, ok := t.callAll(best, t.Args)
 	if !ok {
 		return ""
 	}
@@ -62,7 +69,7 @@ func (t *talk) search() string {
 		}
 	}
 	selector["args"] = t.Args
-	result, ok := t.call("tool_call", selector)
+	result, ok := t.callAll("tool_call", selector)
 	if !ok {
 		return ""
 	}
@@ -87,7 +94,7 @@ func (t *talk) among(all []row) *row {
 		}
 		// Programs of Code Mode know no ids: they call by MCP.<server>.<tool>, or by the name.
 		server, inServer := strings.CutPrefix(r.Name, "MCP.")
-		if r.ID == "" && r.Tool == t.Tool.Name && inServer == t.Tool.MCP && (!inServer || strings.HasPrefix(plain(server), plain(t.Tool.Owner))) {
+		if r.ID == "" && r.Tool == t.Tool.Name && inServer == t.Tool.MCP && (!inServer || strings.Contains(plain(server), plain(t.Tool.Owner))) {
 			return r
 		}
 	}
@@ -114,7 +121,7 @@ func (t *talk) searchCode() string {
 			return ""
 		}
 	}
-	result, ok := t.program("tool_search_code", fmt.Sprintf("return await openclaw.tools.call(%s, %s)", quote(found.ID), t.Args))
+	result, ok := t.program("tool_search_code", t.calling(fmt.Sprintf("openclaw.tools.call(%s, %s)", quote(found.ID), t.Args)))
 	if !ok {
 		return ""
 	}
@@ -147,11 +154,19 @@ func (t *talk) code() string {
 			return ""
 		}
 	}
-	result, ok := t.program("exec", fmt.Sprintf("return await %s(%s)", found.Name, t.Args))
+	result, ok := t.program("exec", t.calling(fmt.Sprintf("%s(%s)", found.Name, t.Args)))
 	if !ok {
 		return ""
 	}
 	return finish(result)
+}
+
+// calling is a program that makes a call as often as it is to be made, and says how many answers there were.
+func (t *talk) calling(call string) string {
+	if t.Times <= 1 {
+		return "return await " + call
+	}
+	return fmt.Sprintf("const all = await Promise.all(Array.from({ length: %d }, () => %s));\nreturn all.length", t.Times, call)
 }
 
 // indexed gives the tool if exec's description has it.
@@ -181,7 +196,8 @@ const fill = (s = {}) => {
 
 const boldSearch = `const [tool] = await openclaw.tools.search(%s, { limit: 1 });
 if (!tool) return "nothing found";` + fill + `
-return await openclaw.tools.call(tool.id, fill((await openclaw.tools.describe(tool.id)).parameters))`
+const about = await openclaw.tools.describe(tool.id);
+return await openclaw.tools.call(tool.id, fill((about.untrusted ?? about).parameters))`
 
 const boldCode = `const [tool] = await catalog.search(%s, { limit: 1 });
 if (!tool) return "nothing found";` + fill + `
