@@ -113,7 +113,8 @@ func NewSwarm(o SwarmOptions) (*Swarm, error) {
 // closeGrace is what cancelled children get beyond the end of a close's context.
 const closeGrace = 2 * time.Second
 
-// Close cancels all children and waits until they have ended, for a moment beyond the end of ctx at most.
+// Close cancels all children and waits until they have ended, for a moment beyond the end of ctx at most. It may be called
+// again.
 func (s *Swarm) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

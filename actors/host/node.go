@@ -44,7 +44,9 @@ type Node struct {
 	engine   *wasm.Engine
 	host     *Host
 	executor *tool.Executor
-	close    sync.Once
+	// agents are those that agents have started; nil without the tools for that.
+	agents tool.Provider
+	close  sync.Once
 }
 
 // Up starts a node. When it returns, runs can be opened; tools of MCP servers follow as the
@@ -86,6 +88,9 @@ func Up(ctx context.Context, o NodeOptions) (_ *Node, err error) {
 		return nil, err
 	}
 	providers = slices.Concat(providers, Services(n.conn, o.Config, o.Logger), o.Providers)
+	if i := slices.IndexFunc(providers, func(p tool.Provider) bool { return p.Offer().Owner == schemas.SwarmOwner }); i >= 0 {
+		n.agents = providers[i]
+	}
 	if len(providers) > 0 || len(o.Namespaces) > 0 {
 		n.executor, err = tool.Start(ctx, n.conn, tool.Options{
 			Providers: providers, Namespaces: o.Namespaces, Pipeline: Pipeline(o.Config), Logger: o.Logger,
@@ -168,10 +173,13 @@ func (n *Node) URL() string {
 	return n.server.URL()
 }
 
-// Close drains the node: the host first, whose cells still need the tools, then the tools, then the
-// bus. See [Host.Close] for ctx.
+// Close drains the node: agents that agents have started are cancelled first, since they would begin more and more; then goes
+// the host, whose cells still need the tools, then the tools, then the bus. See [Host.Close] for ctx.
 func (n *Node) Close(ctx context.Context) (err error) {
 	n.close.Do(func() {
+		if n.agents != nil {
+			_ = n.agents.Close(ctx)
+		}
 		if n.host != nil {
 			err = n.host.Close(ctx)
 		}

@@ -1,0 +1,97 @@
+package host_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/codecell/codecell/actors/host"
+	"github.com/codecell/codecell/bus"
+	"github.com/codecell/codecell/bus/bustest"
+	"github.com/codecell/codecell/schemas"
+)
+
+// forge calls a tool of the swarm on the bus, from a run that says it is this.
+func forge[T any](t *testing.T, n *host.Node, address schemas.Address, id schemas.Identity, name, args string) (v T, fail *schemas.CallError) {
+	t.Helper()
+	settled := make(chan schemas.Answer, 1)
+	sub, err := bus.Replies(n.Conn(), address.Host, func(r *bus.Reply) {
+		if r.Cell == address.Cell && (r.Answer.State == schemas.AnswerDone || r.Answer.State == schemas.AnswerFailed) {
+			settled <- r.Answer
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	err = n.Conn().Publish(bus.ToolSubject(schemas.SourceNative, schemas.SwarmOwner, name), bus.ReplySubject(address.Host, address.Cell, "1"), &schemas.Call{
+		ID: "1", Address: address, Source: schemas.SourceNative, Owner: schemas.SwarmOwner, Tool: name, Args: schemas.JSON(args), Identity: id,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := <-settled
+	if a.Err == nil {
+		if err := json.Unmarshal(a.Value, &v); err != nil {
+			t.Fatalf("%s: %v", a.Value, err)
+		}
+	}
+	return v, a.Err
+}
+
+// Facts may get lost: a swarm that hears nothing asks, and an agent of a run that isn't there any more ends.
+func TestSpec_G10_WithoutAFact(t *testing.T) {
+	m := newModel(t, holding(never()))
+	n := swarmNode(t, m, "", "")
+	for name, hostID := range map[string]string{"its host is gone": "aaaaaaaaaa", "its host doesn't know it": n.Host().ID()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := schemas.Address{Host: hostID, Run: bus.NewRunID(hostID), Cell: bus.NewRunID(hostID)}
+			begun := time.Now()
+			s, fail := forge[schemas.Spawned](t, n, at, someone("x"), schemas.SpawnTool, `{"task": "hold it"}`)
+			if fail != nil {
+				t.Fatal(fail)
+			}
+			at.Cell = bus.NewRunID(hostID) // another call of the same run
+			got, fail := forge[awaited](t, n, at, someone("x"), schemas.AwaitTool, fmt.Sprintf(`{"ids": [%q], "awaitResults": true}`, s.ID))
+			if fail != nil || got.Results[0].Status != schemas.AgentCancelled || got.Results[0].Error != "cancelled: the run that started it was closed" {
+				t.Errorf("%v %+v", fail, got)
+			}
+			if d := time.Since(begun); d < time.Second {
+				t.Errorf("it was given up after %v, without asking again", d)
+			}
+		})
+	}
+}
+
+// The catalog of an agent at the greatest depth hasn't the tools, and the executor doesn't rely on that.
+func TestSpec_G10_DepthIsCheckedTwice(t *testing.T) {
+	n := swarmNode(t, newModel(t, echoes), "maxDepth: 2", "")
+	id := someone("x")
+	id.Depth, id.SessionKey = 2, "k/a/b"
+	hostID := n.Host().ID()
+	at := schemas.Address{Host: hostID, Run: bus.NewRunID(hostID), Cell: bus.NewRunID(hostID)}
+	if _, fail := forge[schemas.Spawned](t, n, at, id, schemas.SpawnTool, `{"task": "x"}`); fail == nil || fail.Effect != schemas.NotStarted {
+		t.Errorf("%+v", fail)
+	}
+	id.Depth, id.SessionKey = 0, string(make([]byte, 250))
+	if _, fail := forge[schemas.Spawned](t, n, at, id, schemas.SpawnTool, `{"task": "x"}`); fail == nil {
+		t.Error("a session key that is too long for its children")
+	}
+}
+
+// Whatever comes on the subjects, nothing falls over (B4).
+func TestSpec_G10_B4_RandomBytes(t *testing.T) {
+	n := swarmNode(t, newModel(t, echoes), "", "")
+	run := open(t, n, "a")
+	swarm, err := bus.SwarmOf(value[string](t, exec(t, run, `return (await sessions_spawn({task: "x"})).id`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bustest.RandomBytes(t, n.Conn(), bus.ToolSubject(schemas.SourceNative, schemas.SwarmOwner, schemas.SpawnTool),
+		bus.ToolSubject(schemas.SourceNative, schemas.SwarmOwner, schemas.AwaitTool+"-"+swarm))
+	if got := value[string](t, exec(t, run, `return (await agents.run("x")).text`)); got != "done: x" {
+		t.Errorf("%q", got)
+	}
+}
