@@ -14,37 +14,56 @@ import (
 // limitRow is a row of the table of limits: setting, default, least and most.
 var limitRow = regexp.MustCompile("(?m)^\\| `(\\w+)`: [^|]* \\| ([^|]+) \\| ([^|]+) – ([^|]+) \\|$")
 
-// TestDocs_F2_Limits holds the table of limits to what a configuration comes to that says nothing, too little and too much.
+// limitReader is where a limit is set, and what a configuration comes to.
+type limitReader struct {
+	object string
+	of     func(*schemas.Config) int
+}
+
+func cellLimit(of func(schemas.Limits) int) limitReader {
+	return limitReader{"codeMode", func(c *schemas.Config) int { return of(c.LimitsFor("")) }}
+}
+
+func swarmLimit(of func(schemas.Swarm) int) limitReader {
+	return limitReader{"swarm", func(c *schemas.Config) int { return of(c.Swarm()) }}
+}
+
+// TestDocs_F2_Limits holds the tables of limits to what a configuration comes to that says nothing, too little and too much.
 func TestDocs_F2_Limits(t *testing.T) {
-	read := map[string]func(schemas.Limits) int{
-		"timeoutMs":           func(l schemas.Limits) int { return int(l.Timeout / time.Millisecond) },
-		"memoryLimitBytes":    func(l schemas.Limits) int { return l.MemoryBytes },
-		"maxOutputBytes":      func(l schemas.Limits) int { return l.OutputBytes },
-		"maxSnapshotBytes":    func(l schemas.Limits) int { return l.SnapshotBytes },
-		"maxPendingToolCalls": func(l schemas.Limits) int { return l.PendingCalls },
-		"snapshotTtlSeconds":  func(l schemas.Limits) int { return int(l.SnapshotTTL / time.Second) },
-		"searchDefaultLimit":  func(l schemas.Limits) int { return l.SearchDefault },
-		"maxSearchLimit":      func(l schemas.Limits) int { return l.SearchMax },
+	read := map[string]limitReader{
+		"timeoutMs":           cellLimit(func(l schemas.Limits) int { return int(l.Timeout / time.Millisecond) }),
+		"memoryLimitBytes":    cellLimit(func(l schemas.Limits) int { return l.MemoryBytes }),
+		"maxOutputBytes":      cellLimit(func(l schemas.Limits) int { return l.OutputBytes }),
+		"maxSnapshotBytes":    cellLimit(func(l schemas.Limits) int { return l.SnapshotBytes }),
+		"maxPendingToolCalls": cellLimit(func(l schemas.Limits) int { return l.PendingCalls }),
+		"snapshotTtlSeconds":  cellLimit(func(l schemas.Limits) int { return int(l.SnapshotTTL / time.Second) }),
+		"searchDefaultLimit":  cellLimit(func(l schemas.Limits) int { return l.SearchDefault }),
+		"maxSearchLimit":      cellLimit(func(l schemas.Limits) int { return l.SearchMax }),
+		"maxDepth":            swarmLimit(func(s schemas.Swarm) int { return s.Depth }),
+		"maxAgents":           swarmLimit(func(s schemas.Swarm) int { return s.Agents }),
+		"maxTotal":            swarmLimit(func(s schemas.Swarm) int { return s.Total }),
+		"timeoutSeconds":      swarmLimit(func(s schemas.Swarm) int { return int(s.Timeout / time.Second) }),
+		"maxRequests":         swarmLimit(func(s schemas.Swarm) int { return s.Requests }),
 	}
 	for _, row := range limitRow.FindAllStringSubmatch(readDocument(t, "docs/operators.md"), -1) {
-		value := read[row[1]]
-		if value == nil {
-			t.Errorf("there is no limit %s, or the table has it twice", row[1])
+		value, ok := read[row[1]]
+		if !ok {
+			t.Errorf("there is no limit %s, or the tables have it twice", row[1])
 			continue
 		}
 		delete(read, row[1])
 		for i, given := range []string{"0", "0.001", "1e12"} {
-			config, err := schemas.ParseConfig(fmt.Appendf(nil, `{tools: {codeMode: {%s: %s}}}`, row[1], given), "limits")
+			config, err := schemas.ParseConfig(fmt.Appendf(nil, `{tools: {%s: {%s: %s}}}`, value.object, row[1], given), "limits")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := value(config.LimitsFor("")), quantity(t, row[2+i]); got != want {
+			if got, want := value.of(config), quantity(t, row[2+i]); got != want {
 				t.Errorf("%s: %s comes to %d, the table says %d", row[1], given, got, want)
 			}
 		}
 	}
 	for name := range read {
-		t.Errorf("the table has no row for %s", name)
+		t.Errorf("the tables have no row for %s", name)
 	}
 }
 

@@ -24,15 +24,18 @@ import (
 //	// failed: timeout       the code of its failure
 func TestReal_DocsPrograms(t *testing.T) {
 	t.Parallel()
-	node, withNodes := docsNode(t, nil), docsNode(t, pairForDocs)
+	node, withNodes, withAgents := docsNode(t, nil, ""), docsNode(t, pairForDocs, ""), docsNode(t, nil, startModel(t, docsAgents...).url)
 	var all strings.Builder
 	for _, name := range documents(t) {
 		for i, f := range fences(t, name, "js") {
 			all.WriteString(f.text())
 			t.Run(fmt.Sprintf("%s:%d", f.file, f.line), func(t *testing.T) {
 				on := node
-				if usesNodes.MatchString(f.text()) {
+				switch text := f.text(); {
+				case usesNodes.MatchString(text):
 					on = withNodes
+				case usesAgents.MatchString(text):
+					on = withAgents
 				}
 				got := runToEnd(t, docsSession(t, on, fmt.Sprintf("%s-%d", filepath.Base(name), i)), f.text())
 				want := said(&f)
@@ -62,11 +65,14 @@ func TestReal_DocsPrograms(t *testing.T) {
 	})
 }
 
-// usesNodes tells which programs need the global nodes, which is there only where it is configured.
-var usesNodes = regexp.MustCompile(`\bnodes\.(list|get)\(`)
+// usesNodes and usesAgents tell which programs need globals that are there only where they are configured.
+var (
+	usesNodes  = regexp.MustCompile(`\bnodes\.(list|get)\(`)
+	usesAgents = regexp.MustCompile(`\bagents\.run\(`)
+)
 
-// docsNode starts a host with what the documents' programs use. more, unless nil, adds to it.
-func docsNode(t *testing.T, more func(*testing.T, *host.Node, string)) *host.Node {
+// docsNode starts a host with what the documents' programs use. more, unless nil, adds to it; where there is a model, agents ask it.
+func docsNode(t *testing.T, more func(*testing.T, *host.Node, string), model string) *host.Node {
 	t.Helper()
 	dir := t.TempDir()
 	config, err := schemas.LoadConfig(docsConfig(t, dir))
@@ -74,6 +80,10 @@ func docsNode(t *testing.T, more func(*testing.T, *host.Node, string)) *host.Nod
 		t.Fatal(err)
 	}
 	config.Nodes.Enabled = more != nil
+	if model != "" {
+		config.Provider.URL, config.Provider.Model = model, "gpt-5"
+		config.Tools.Swarm = &schemas.SwarmConfig{Enabled: schemas.SwitchOn}
+	}
 	node, err := host.Up(t.Context(), host.NodeOptions{Config: config, CacheDir: filepath.Join(scratch, "cache"), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
