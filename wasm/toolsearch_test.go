@@ -56,7 +56,6 @@ func TestSpec_L1_GlobalsOfToolSearch(t *testing.T) {
 // L1, B1: whatever a program does to its realm, it asks for nothing but searches, descriptions and calls.
 func TestSpec_L1_B1_HostileProgramsOfToolSearch(t *testing.T) {
 	img := searchImage(t)
-	guest := func(t *testing.T) *Guest { return acquire(t, img, testLimits(), searchWorld) }
 	for _, source := range []string{
 		`for (const name of Reflect.ownKeys(globalThis)) { try { delete globalThis[name] } catch {} } const o = openclaw; await o.tools.call("openclaw:core:read")`,
 		`const all = [Object, Array, Function, Promise, Map, String, RegExp, Error], own = Reflect.ownKeys;
@@ -67,7 +66,7 @@ func TestSpec_L1_B1_HostileProgramsOfToolSearch(t *testing.T) {
 		`const id = { toString() { return "openclaw:core:read" } }; await openclaw.tools.call(id).catch(() => openclaw.tools.call("openclaw:core:read"))`,
 		`openclaw.tools.call = null; globalThis.openclaw = 1; await openclaw.tools.call("openclaw:core:read")`,
 	} {
-		leg := start(t, guest(t), source)
+		leg := start(t, acquire(t, img, testLimits(), searchWorld), source)
 		if len(leg.Requests) != 1 || leg.Requests[0].Kind != "call" || string(leg.Requests[0].Payload) != `{"ref":3,"args":{}}` || leg.Settled {
 			t.Errorf("%s: %+v", source, leg)
 		}
@@ -77,7 +76,7 @@ func TestSpec_L1_B1_HostileProgramsOfToolSearch(t *testing.T) {
 		`try { openclaw.tools.constructor.constructor("return 1")() } catch (e) { return "tool.find" }`,
 		`return (await Promise.allSettled(["a", "b"].map((id) => openclaw.tools.describe(id))))[1].reason.message`,
 	} {
-		if leg := start(t, guest(t), source); value(t, leg) != `"tool.find"` || len(leg.Requests) != 0 {
+		if leg := start(t, acquire(t, img, testLimits(), searchWorld), source); value(t, leg) != `"tool.find"` || len(leg.Requests) != 0 {
 			t.Errorf("%s: %+v", source, leg)
 		}
 	}
