@@ -54,10 +54,14 @@ func (a *answer) size() int {
 
 // gathering puts an answer together from its pieces.
 type gathering struct {
-	// heard is given each piece of the text.
+	// heard is given each piece of the text; mask takes out what nobody may see.
 	heard func(string)
+	mask  func(string) string
 	text  strings.Builder
-	calls []*gatheredCall
+	// secret is what mask takes out, if anything; held is the end of the text that may be the beginning of it.
+	secret string
+	held   string
+	calls  []*gatheredCall
 	// open are the calls that pieces may still belong to, by their index. Dropped ones are nil.
 	open    map[int64]*gatheredCall
 	dropped int
@@ -101,7 +105,22 @@ func (g *gathering) say(text string) {
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	g.text.WriteString(text)
-	g.heard(text)
+	text = g.mask(g.held + text)
+	at := len(text) - min(len(text), max(0, len(g.secret)-1))
+	for at < len(text) && !strings.HasPrefix(g.secret, text[at:]) {
+		at++
+	}
+	if g.held = text[at:]; at > 0 {
+		g.heard(text[:at])
+	}
+}
+
+// end lets out what was held back.
+func (g *gathering) end() {
+	if g.held != "" {
+		g.heard(g.held)
+		g.held = ""
+	}
 }
 
 // piece adds a piece of a call. Some providers give every call the index 0: one with an id and a name of its own is another.
@@ -148,14 +167,14 @@ func (g *gathering) whole(c *openai.ChatCompletion) error {
 	return nil
 }
 
+// clean is a provider's text as it may be shown.
+func (g *gathering) clean(text string) string { return g.mask(strings.ToValidUTF8(text, "\uFFFD")) }
+
 // answer gives what has come so far.
 func (g *gathering) answer() *answer {
-	a := &answer{text: g.text.String(), finish: g.finish, dropped: g.dropped}
+	a := &answer{text: g.mask(g.text.String()), finish: g.clean(schemas.Prefix(g.finish, 40)), dropped: g.dropped}
 	for _, c := range g.calls {
-		a.calls = append(a.calls, schemas.SaidCall{
-			ID: strings.ToValidUTF8(c.id, "\uFFFD"), Name: strings.ToValidUTF8(c.name, "\uFFFD"),
-			Arguments: strings.ToValidUTF8(c.arguments.String(), "\uFFFD"),
-		})
+		a.calls = append(a.calls, schemas.SaidCall{ID: g.clean(c.id), Name: g.clean(c.name), Arguments: g.clean(c.arguments.String())})
 	}
 	if in, out := g.usage.PromptTokens, g.usage.CompletionTokens; g.counted && (in > 0 || out > 0) {
 		a.counted = true

@@ -67,18 +67,16 @@ func (a *asker) ask(ctx context.Context, n int, messages []openai.ChatCompletion
 			return got, context.Cause(ctx)
 		case !ok:
 			return nil, err
-		case f.status == http.StatusBadRequest && !a.uncounted && strings.Contains(f.text, "stream_options"):
-			a.uncounted = true
-			f.retry, f.after = true, time.Millisecond
-			attempt-- // it was the question's fault
+		case a.yield(f):
+			continue
 		case !f.retry && attempt == 1:
 			return nil, f
 		case !f.retry || attempt > a.turn.Provider.Retries:
 			return nil, fmt.Errorf("%w (asked %d times)", f, attempt)
 		}
-		wait := f.backoff(max(attempt, 1))
+		wait := f.backoff(attempt)
 		a.turn.report.Entry.Retries++
-		a.turn.observe(Retrying{Attempt: max(attempt, 1), Wait: wait, Why: f.text})
+		a.turn.observe(Retrying{Attempt: attempt, Wait: wait, Why: f.text})
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -87,6 +85,20 @@ func (a *asker) ask(ctx context.Context, n int, messages []openai.ChatCompletion
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// yield changes what is asked, where the provider refuses a part of it that a turn can do without, and tells whether it did.
+func (a *asker) yield(f *faultError) bool {
+	switch {
+	case f.status < 400 || f.status >= 500:
+	case !a.uncounted && strings.Contains(f.text, "stream_options"):
+		a.uncounted = true
+		return true
+	case len(a.turn.pictures) > 0 && strings.Contains(strings.ToLower(f.text), "image"):
+		a.turn.blindfold()
+		return true
+	}
+	return false
 }
 
 // try is one request.
@@ -111,22 +123,20 @@ func (t *try) do(ctx context.Context, messages []openai.ChatCompletionMessagePar
 	defer t.vigil.end()
 	t.trace = r.traceWire(t)
 
-	g := &gathering{heard: func(text string) { r.observe(Delta{Text: r.Provider.mask(text)}) }}
+	g := &gathering{heard: func(text string) { r.observe(Delta{Text: text}) }, mask: r.Provider.mask, secret: r.Provider.secret()}
 	err := t.fetch(trying, g, openai.ChatCompletionNewParams{Model: r.Provider.Model, Messages: messages, Tools: t.asker.tools})
 	if f := t.vigil.fault(trying); err != nil && f != nil && ctx.Err() == nil {
 		err = f
 	}
+	g.end()
 	got := g.answer()
-	got.text, got.sent = r.Provider.mask(got.text), t.bytes
-	for i := range got.calls {
-		got.calls[i].Arguments = r.Provider.mask(got.calls[i].Arguments)
-	}
+	got.sent = t.bytes
 	if e := &r.report.Entry; t.bytes > 0 {
 		e.Requests++
 		e.RequestBytes += int64(t.bytes)
 	}
 	r.fact(&schemas.TurnRequested{
-		At: start.UnixMicro(), Host: r.run.Host, Run: r.run.ID, Request: t.request, Attempt: t.attempt, Bytes: t.bytes, ToolBytes: t.toolBytes,
+		At: start.UnixNano(), Host: r.run.Host, Run: r.run.ID, Request: t.request, Attempt: t.attempt, Bytes: t.bytes, ToolBytes: t.toolBytes,
 		Status: t.status, Failed: err != nil, DurationUs: time.Since(start).Microseconds(), Usage: got.usage, ToolCalls: len(got.calls) + got.dropped,
 	})
 	t.trace.end(got, err, time.Since(start))
@@ -167,10 +177,8 @@ func (t *try) fetch(ctx context.Context, g *gathering, params openai.ChatComplet
 }
 
 func (t *try) whole(g *gathering, c *openai.ChatCompletion) error {
-	if len(c.Choices) == 0 {
-		if said, _ := explained([]byte(c.RawJSON())); said != "" && c.JSON.ExtraFields["error"].Valid() {
-			return t.asker.turn.Provider.told(t.status, []byte(c.RawJSON()))
-		}
+	if f := t.asker.turn.Provider.toldWithin([]byte(c.RawJSON())); f != nil && len(c.Choices) == 0 {
+		return f
 	}
 	if err := g.whole(c); err != nil {
 		return lost(err.Error())
@@ -191,32 +199,14 @@ func (t *try) fault(err error) error {
 		return e
 	}
 	if e, ok := errors.AsType[*ssestream.StreamError](err); ok { // in the middle of a stream whose status was good
-		f := p.told(statusIn(e.Event.Data), e.Event.Data)
-		f.retry = f.retry || f.status == http.StatusOK
-		return f
+		if f := p.toldWithin(e.Event.Data); f != nil {
+			return f
+		}
 	}
 	if t.status == 0 {
 		return p.unreachable(err)
 	}
 	return lost(p.mask("the provider's answer broke off or can't be read: " + readable(err.Error())))
-}
-
-// statusIn is the status that an error in a stream names, which has none of its own; 200 if it names none.
-func statusIn(event []byte) int {
-	var e struct {
-		Error struct {
-			Code   json.RawMessage `json:"code"`
-			Status json.RawMessage `json:"status"`
-		} `json:"error"`
-	}
-	_ = json.Unmarshal(event, &e) // whatever it is, it names none then
-	for _, raw := range []json.RawMessage{e.Error.Code, e.Error.Status} {
-		var n int
-		if json.Unmarshal(raw, &n) == nil && n >= 400 && n < 600 {
-			return n
-		}
-	}
-	return http.StatusOK
 }
 
 // watch stands between the SDK and the wire: it holds the request against the surface (A4) and the answer to its bounds.

@@ -19,8 +19,10 @@ import (
 
 // sent is a request as the provider got it.
 type sent struct {
-	Body     []byte
-	Key      string
+	Body []byte
+	Key  string
+	// Gone is closed when the turn doesn't wait for the answer any more.
+	Gone     <-chan struct{}
 	Model    string `json:"model"`
 	Stream   bool   `json:"stream"`
 	Messages []struct {
@@ -82,22 +84,28 @@ func newProvider(t *testing.T, steps ...step) *provider {
 	t.Helper()
 	p := &provider{steps: steps}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		req := &sent{Key: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}
-		req.Body, _ = io.ReadAll(r.Body)
-		if err := json.Unmarshal(req.Body, req); err != nil || r.URL.Path != "/v1/chat/completions" {
-			t.Errorf("%s %s: %v", r.URL.Path, req.Body, err)
-		}
-		p.mu.Lock()
-		p.got = append(p.got, req)
-		next := p.steps[0]
-		if len(p.steps) > 1 {
-			p.steps = p.steps[1:]
-		}
-		p.mu.Unlock()
+		req, next := p.next(r)
 		next(w, req)
 	}))
 	t.Cleanup(p.Close)
 	return p
+}
+
+// next reads a request, and gives the step that answers it.
+func (p *provider) next(r *http.Request) (*sent, step) {
+	req := &sent{Gone: r.Context().Done(), Key: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}
+	req.Body, _ = io.ReadAll(r.Body)
+	if err := json.Unmarshal(req.Body, req); err != nil || r.URL.Path != "/v1/chat/completions" {
+		return req, fails(http.StatusTeapot, "this is not how a provider is asked")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.got = append(p.got, req)
+	next := p.steps[0]
+	if len(p.steps) > 1 {
+		p.steps = p.steps[1:]
+	}
+	return req, next
 }
 
 // requests are those that have come.
@@ -177,6 +185,33 @@ func fails(status int, body string, header ...string) step {
 		}
 		w.WriteHeader(status)
 		fmt.Fprint(w, body)
+	}
+}
+
+// drops sends events, and breaks the connection then.
+func drops(events ...string) step {
+	return func(w http.ResponseWriter, _ *sent) {
+		stream(w, events...)
+		breakOff(w)
+	}
+}
+
+func breakOff(w http.ResponseWriter) {
+	pipe, ok := w.(*pipeWriter)
+	if !ok {
+		panic(http.ErrAbortHandler)
+	}
+	pipe.end = io.ErrUnexpectedEOF
+}
+
+// stalls sends events, and nothing then.
+func stalls(events ...string) step {
+	return func(w http.ResponseWriter, req *sent) {
+		if len(events) > 0 {
+			stream(w, events...)
+		}
+		<-req.Gone
+		breakOff(w)
 	}
 }
 

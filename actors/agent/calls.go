@@ -84,10 +84,7 @@ func (r *running) call(ctx context.Context, a *answer) error {
 		pictures, gone = append(pictures, o.images...), cmp.Or(gone, o.gone)
 		round.add(c.Name, c.Arguments, o)
 	}
-	if len(pictures) > 0 {
-		r.pictures = append(r.pictures, len(r.messages))
-		r.messages = append(r.messages, imageMessage(pictures))
-	}
+	r.show(pictures)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -109,24 +106,25 @@ func (r *running) resolve(a *answer) []call {
 		if c.wire == "" || len(c.wire) > maxCallID || slices.ContainsFunc(calls[:i], func(o call) bool { return o.wire == c.wire }) {
 			c.wire = c.ID
 		}
-		c.Name = schemas.Prefix(c.Name, maxShown)
-		c.tool, _ = r.run.Surface.Tool(said.Name)
+		if c.tool, _ = r.run.Surface.Tool(said.Name); c.tool == nil {
+			c.Name = harmless(said.Name)
+		}
 		if blank := strings.TrimSpace(c.Arguments); (blank == "" || blank == "null") && a.finish != finishLength {
 			c.Arguments = "{}" // as many write it for a tool without parameters
 		}
-		c.refused = r.refusal(c, i, a.finish)
+		c.refused = r.refusal(c, said.Name, i, a.finish)
 	}
 	return calls
 }
 
 // refusal says why a call isn't made, in words that help the model to mend it; it is empty if the call is made. A tool that
 // the model isn't shown is like one that doesn't exist.
-func (r *running) refusal(c *call, n int, finish string) string {
+func (r *running) refusal(c *call, name string, n int, finish string) string {
 	switch {
 	case n >= maxCalls:
 		return fmt.Sprintf("This call was not made: at most %d are made for one answer. Make it again if you still need it.", maxCalls)
 	case c.tool == nil:
-		return fmt.Sprintf("Tool %q isn't available; available: %s.", c.Name, listed(r.run.Surface.Tools))
+		return fmt.Sprintf("Tool %q isn't available; available: %s.", schemas.Prefix(name, maxShown), listed(r.run.Surface.Tools))
 	case isJSONObject(c.Arguments):
 		return ""
 	case finish == finishLength:
@@ -141,6 +139,17 @@ func (r *running) refusal(c *call, n int, finish string) string {
 	}
 	return fmt.Sprintf("This call was not made: its arguments aren't a JSON object: %s. They begin: %s\nMake it again with one JSON object that fits the tool's schema.",
 		why, schemas.Prefix(c.Arguments, maxShown))
+}
+
+// harmless is the name of a tool that doesn't exist, as providers take it when it is sent back to them.
+func harmless(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '_'
+	}, schemas.Prefix(name, 64))
+	return cmp.Or(name, "unnamed")
 }
 
 func listed(tools []schemas.SurfaceTool) string {

@@ -99,6 +99,31 @@ func (p *Provider) told(status int, body []byte) *faultError {
 	return f
 }
 
+// toldWithin is the fault in an answer, or in an event of a stream, whose status was good: nil if there is none. Such an
+// error may name its own status, as those of routers do; one that names none may pass.
+func (p *Provider) toldWithin(said []byte) *faultError {
+	var e struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(said, &e) != nil || len(e.Error) == 0 || string(e.Error) == "null" {
+		return nil
+	}
+	status := http.StatusOK
+	var named struct {
+		Code   json.Number `json:"code"`
+		Status json.Number `json:"status"`
+	}
+	_ = json.Unmarshal(e.Error, &named) // one that isn't a number isn't a status
+	for _, number := range []json.Number{named.Status, named.Code} {
+		if n, err := number.Int64(); err == nil && n >= 400 && n < 600 {
+			status = int(n)
+		}
+	}
+	f := p.told(status, said)
+	f.retry = f.retry || status == http.StatusOK
+	return f
+}
+
 // explained finds the message and the code in what a provider says of a failure, whose form is its own.
 func explained(body []byte) (message, code string) {
 	type fault struct {
@@ -171,12 +196,20 @@ func (p *Provider) unreachable(err error) *faultError {
 // minSecret is the length from which a key is one: local servers are given words such as "none".
 const minSecret = 8
 
+// secret is the key, if it is one.
+func (p *Provider) secret() string {
+	if len(p.Key) < minSecret {
+		return ""
+	}
+	return p.Key
+}
+
 // mask takes the key out of a text, whoever put it there (B5).
 func (p *Provider) mask(text string) string {
-	if len(p.Key) < minSecret {
-		return text
+	if secret := p.secret(); secret != "" {
+		return strings.ReplaceAll(text, secret, "[the provider's key]")
 	}
-	return strings.ReplaceAll(text, p.Key, "[the provider's key]")
+	return text
 }
 
 // check refuses what can't be asked.

@@ -23,6 +23,8 @@ const (
 		"before you call it again."
 	// unknownHistory bounds what is sent of earlier messages where the model's context isn't known, in bytes.
 	unknownHistory = 400_000
+	// maxContext is more tokens than any model has.
+	maxContext = 1 << 28
 )
 
 // systemText is what the model is told first.
@@ -94,7 +96,7 @@ func remembered(history []schemas.MessageEntry, contextTokens int, ids *callIDs)
 	past = append(past, now)
 	budget := unknownHistory
 	if contextTokens > 0 {
-		budget = contextTokens * bytesPerToken / 2
+		budget = min(contextTokens, maxContext) * bytesPerToken / 2
 	}
 	first := len(past)
 	for budget -= pinned.bytes; first > 0 && past[first-1].bytes <= budget; first-- {

@@ -2,8 +2,10 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -124,5 +126,118 @@ func TestSpec_V4_ATurnInCodeMode(t *testing.T) {
 				t.Errorf("%d started, %d ended", len(only[*schemas.TurnStarted](seen)), len(only[*schemas.TurnEnded](seen)))
 			}
 		})
+	}
+}
+
+func TestSpec_A2_L4_AGuessedNameReachesNothing(t *testing.T) {
+	n := node(t, `{tools: {codeMode: true, deny: ["boom"]}}`)
+	p := newProvider(t,
+		calls(asks{"a", "double", `{"n":1}`}, asks{"b", "boom", `{}`}, asks{"c", "exec", program(`return [typeof boom, (await catalog.search("fails")).length]`)}),
+		says("Done."))
+	turn, _, _ := turn(t, n, p)
+	r := run(t, turn)
+	ended(t, r, schemas.StopAnswered)
+	got := told(p.requests()[1])
+	for id, name := range map[string]string{"a": "double", "b": "boom"} {
+		if got[id] != fmt.Sprintf("Tool %q isn't available; available: exec, wait.", name) {
+			t.Errorf("told %q of %s", got[id], name)
+		}
+	}
+	if !strings.Contains(got["c"], `"value":["undefined",0]`) {
+		t.Errorf("told %q", got["c"])
+	}
+}
+
+// A program that outlives its exec goes on in another request of the turn.
+func TestSpec_V4_AProgramIsWaitedFor(t *testing.T) {
+	open := make(chan struct{})
+	slow := tool.New("slow", "Answers when it may.", func(ctx context.Context, in number) (number, error) {
+		select {
+		case <-open:
+			return in, nil
+		case <-ctx.Done():
+			return in, ctx.Err()
+		}
+	})
+	n := node(t, `{tools: {codeMode: {enabled: true, timeoutMs: 300}}}`, slow)
+	p := newProvider(t,
+		calls(asks{"a", "exec", program(`const r = await slow({n: 5}); text("after"); return r.n`)}),
+		func(w http.ResponseWriter, req *sent) {
+			var waiting struct{ Status, RunID string }
+			if err := json.Unmarshal([]byte(req.text(-1)), &waiting); err != nil || waiting.Status != "waiting" {
+				t.Errorf("told %s", req.text(-1))
+			}
+			close(open)
+			calls(asks{"b", "wait", fmt.Sprintf(`{"runId":%q}`, waiting.RunID)})(w, req)
+		},
+		says("Done."))
+	turn, _, _ := turn(t, n, p)
+	r := run(t, turn)
+	ended(t, r, schemas.StopAnswered)
+	if got := told(p.requests()[2])["b"]; !strings.Contains(got, `"value":5`) || !strings.Contains(got, "after") {
+		t.Errorf("told %q", got)
+	}
+}
+
+// When a turn is cancelled, its programs end, and the tools that they have called.
+func TestSpec_V4_ACancelledTurnEndsItsTools(t *testing.T) {
+	began, ended := make(chan struct{}), make(chan struct{})
+	endless := tool.New("endless", "Never answers.", func(ctx context.Context, in number) (number, error) {
+		close(began)
+		<-ctx.Done()
+		close(ended)
+		return in, ctx.Err()
+	})
+	n := node(t, `{tools: {codeMode: true}}`, endless)
+	turn, rec, _ := turn(t, n, newProvider(t, calls(asks{"a", "exec", program(`return await endless({n: 1})`)})))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-began
+		cancel()
+	}()
+	r, err := turn.Run(ctx, "Go.")
+	if err != nil || r.Entry.Stop != schemas.StopCancelled || !strings.Contains(rec.speech(), "was stopped") {
+		t.Errorf("%+v, %v, transcript: %s", r, err, rec.speech())
+	}
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second): // real: a tool on another goroutine
+		t.Error("the tool goes on")
+	}
+	status, err := n.Client().Status(t.Context(), r.Entry.Host)
+	if err != nil || len(status.Cells) != 0 {
+		t.Errorf("left over: %+v, %v", status, err)
+	}
+}
+
+func TestSpec_A1_V4_ATurnInDirectMode(t *testing.T) {
+	n := node(t, `{tools: {codeMode: true}}`)
+	p := newProvider(t, calls(asks{"a", "double", `{"n":21}`}, asks{"b", "boom", `{}`}, asks{"c", "double", `{"m":1}`}), says("Done."))
+	turn, _, _ := turn(t, n, p)
+	turn.Mode = schemas.ModeDirect
+	r := run(t, turn)
+	ended(t, r, schemas.StopAnswered)
+	if r.Entry.Mode != schemas.ModeDirect || r.Entry.Tools != len(p.requests()[0].Tools) || r.Entry.Tools < 2 {
+		t.Errorf("entry = %+v", r.Entry)
+	}
+	got := told(p.requests()[1])
+	if got["a"] != `{"n":42}` || !strings.Contains(got["b"], "it broke") || !strings.Contains(got["c"], "input_contract") {
+		t.Errorf("told %q", got)
+	}
+	body := string(p.requests()[0].Body)
+	if at := strings.Index(body, `"tools":`); at < 0 || r.Entry.ToolBytes >= len(body)-at || r.Entry.ToolBytes < len(body)-at-100 {
+		t.Errorf("%d bytes of tools in %s", r.Entry.ToolBytes, body)
+	}
+}
+
+func TestSpec_A3_ARawTurnHasNoTools(t *testing.T) {
+	n := node(t, `{tools: {codeMode: true}}`)
+	p := newProvider(t, calls(asks{"a", "exec", program("return 1")}), says("Done."))
+	turn, _, _ := turn(t, n, p)
+	turn.Raw = true
+	ended(t, run(t, turn), schemas.StopAnswered)
+	r := p.requests()
+	if strings.Contains(string(r[0].Body), `"tools"`) || !strings.Contains(told(r[1])["a"], "available: none") {
+		t.Errorf("sent %s, told %v", r[0].Body, told(r[1]))
 	}
 }

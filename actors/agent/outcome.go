@@ -147,6 +147,26 @@ func imageMessage(images []image) openai.ChatCompletionMessageParamUnion {
 	return openai.UserMessage(parts)
 }
 
+// show adds images to the conversation.
+func (r *running) show(images []image) {
+	if len(images) == 0 {
+		return
+	}
+	r.pictures = append(r.pictures, len(r.messages))
+	r.messages = append(r.messages, imageMessage(images))
+	if r.blind {
+		r.blindfold()
+	}
+}
+
+// blindfold takes all images out of the conversation.
+func (r *running) blindfold() {
+	for _, i := range r.pictures {
+		r.messages[i] = openai.UserMessage("The images that belong here were left out, since this model takes none.")
+	}
+	r.pictures, r.blind = nil, true
+}
+
 // compact is JSON without spaces; empty if it is none, or null.
 func compact(raw []byte) string {
 	var b bytes.Buffer

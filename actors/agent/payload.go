@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
@@ -20,19 +21,36 @@ type function struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
-// offered gives the surface's tools as they are sent, and the size of the array.
-func offered(s *schemas.Surface) (tools []openai.ChatCompletionToolUnionParam, size int) {
-	size = len("[]")
+// declared gives the surface's tools as they are sent.
+func declared(s *schemas.Surface) [][]byte {
+	tools := make([][]byte, len(s.Tools))
 	for i := range s.Tools {
 		t := &s.Tools[i]
-		b := encoded(struct {
+		tools[i] = encoded(struct {
 			Type     string   `json:"type"`
 			Function function `json:"function"`
 		}{"function", function{t.Name, t.Description, json.RawMessage(t.InputSchema)}})
-		tools = append(tools, param.Override[openai.ChatCompletionToolUnionParam](json.RawMessage(b)))
-		size += len(b)
 	}
-	return tools, size + max(0, len(tools)-1)
+	return tools
+}
+
+// ToolsJSON is the surface's tools as a turn sends them: the "tools" of its requests, byte for byte. A surface without any is
+// [] here, and has no such field there.
+func ToolsJSON(s *schemas.Surface) []byte {
+	return array(declared(s))
+}
+
+func array(items [][]byte) []byte {
+	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
+}
+
+// offered gives the surface's tools for a request, and the size of the array.
+func offered(s *schemas.Surface) (tools []openai.ChatCompletionToolUnionParam, size int) {
+	all := declared(s)
+	for _, raw := range all {
+		tools = append(tools, param.Override[openai.ChatCompletionToolUnionParam](json.RawMessage(raw)))
+	}
+	return tools, len(array(all))
 }
 
 // encoded is JSON without escapes for HTML. What can't be encoded, a schema that isn't JSON, is null, and held against the

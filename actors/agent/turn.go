@@ -19,8 +19,10 @@ import (
 const (
 	// defaultRequests bounds a turn whose limits say nothing of it.
 	defaultRequests = 40
-	// lateFor is the time that a turn has to end what it has started, once it may not go on.
-	lateFor = 4 * time.Second
+	// lateFor is the time that a turn has to end what it has started once its context has ended, and restFor what it has
+	// otherwise. Two thirds of it are for the run, the rest for the transcript.
+	lateFor = 4500 * time.Millisecond
+	restFor = 15 * time.Second
 )
 
 // limitError ends a turn because one of its bounds was reached.
@@ -84,8 +86,9 @@ type running struct {
 	prompt   string
 	messages []openai.ChatCompletionMessageParamUnion
 	report   Report
-	// pictures are the places of messages that show images.
+	// pictures are the places of messages that show images; blind is a model that can't be shown any.
 	pictures []int
+	blind    bool
 	ids      callIDs
 	repeats  repeats
 	// spare counts what answers without counts are taken to have cost, in tokens, so that they are bounded too.
@@ -111,7 +114,7 @@ func (r *running) begin(history []schemas.MessageEntry) {
 	}
 	r.observe(Opened{Host: r.run.Host, Run: r.run.ID, Surface: *s})
 	r.fact(&schemas.TurnStarted{
-		At: r.start.UnixMicro(), Host: r.run.Host, Run: r.run.ID, Identity: r.Identity, Model: r.Provider.Ref(),
+		At: r.start.UnixNano(), Host: r.run.Host, Run: r.run.ID, Identity: r.Identity, Model: r.Provider.Ref(),
 		Mode: s.Mode, Search: s.Search, Tools: len(s.Tools), PromptBytes: len(s.Prompt), CatalogSize: s.CatalogSize,
 	})
 	r.traceSurface(len(past), left)
@@ -204,7 +207,10 @@ func (r *running) end(ctx context.Context, err error) *Report {
 	e.Stop, e.Error = r.stop(ctx, err)
 	late := r.lateContext(ctx)
 	reason := "the turn ended: " + e.Stop
-	if totals, err := r.run.Finish(late, reason); err != nil {
+	deadline, _ := late.Deadline()
+	closing, cancel := context.WithTimeout(late, time.Until(deadline)*2/3)
+	defer cancel()
+	if totals, err := r.run.Finish(closing, reason); err != nil {
 		r.log.Warn("the run of a turn can't be closed; what it came to isn't counted", "run", r.run.ID, "error", err)
 	} else if totals != nil {
 		e.Totals = *totals
@@ -216,7 +222,7 @@ func (r *running) end(ctx context.Context, err error) *Report {
 		}
 	}
 	r.fact(&schemas.TurnEnded{
-		At: time.Now().UnixMicro(), Host: e.Host, Run: e.Token, Stop: e.Stop, Requests: e.Requests, Totals: e.Totals, Usage: e.Usage,
+		At: time.Now().UnixNano(), Host: e.Host, Run: e.Token, Stop: e.Stop, Requests: e.Requests, Totals: e.Totals, Usage: e.Usage,
 		CostUSD: e.CostUSD, DurationUs: time.Since(r.start).Microseconds(),
 	})
 	r.traceEnd()
@@ -260,7 +266,11 @@ func (r *running) say(ctx context.Context, role string, said schemas.Said) error
 // lateContext is the time for what must still be done when the turn is over. There is one for all of it.
 func (r *running) lateContext(ctx context.Context) context.Context {
 	if r.late == nil {
-		r.late, r.lateStop = context.WithTimeout(context.WithoutCancel(ctx), lateFor)
+		rest := restFor
+		if ctx.Err() != nil {
+			rest = lateFor
+		}
+		r.late, r.lateStop = context.WithTimeout(context.WithoutCancel(ctx), rest)
 	}
 	return r.late
 }
