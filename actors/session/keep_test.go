@@ -89,7 +89,7 @@ func TestSpec_T3_KeepAtOnce(t *testing.T) {
 	}
 	talking.Wait()
 	seen := map[string]int{}
-	for _, text := range strings.Fields(said(branchOf(t, a, "s", ""))) {
+	for text := range strings.FieldsSeq(said(branchOf(t, a, "s", ""))) {
 		seen[text]++
 	}
 	for text, n := range seen {

@@ -41,7 +41,7 @@ alone. The first Ctrl-C cancels the turn and what it has started, a second one e
 Exit codes: 0 answered, 1 failed or a limit was reached, 2 usage or configuration error, 130 cancelled.`,
 		Example: `  codecell agent --provider-url https://api.openai.com/v1 --model gpt-5 "Which orders are late?"
   codecell agent --session desk --mode code --max-cost 0.50 - < question.txt`,
-		Args: exactly("PROMPT (or - for standard input)"),
+		Args: exactly("PROMPT, in quotes (or - for standard input)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := a.takeTurn(cmd, &f, args[0])
 			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
