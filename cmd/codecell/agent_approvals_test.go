@@ -160,3 +160,34 @@ func TestApprovals_WhoseQuestion(t *testing.T) {
 		}
 	}
 }
+
+// TestSpec_G10_P3_AgentIsAskedForItsAgents: agents that the turn's program starts ask the same provider, and what their
+// calls need is asked at the same terminal.
+func TestSpec_G10_P3_AgentIsAskedForItsAgents(t *testing.T) {
+	lab := newToolServer(t)
+	m := newModel(t, func(_ int, q *question) words {
+		child := strings.Contains(q.speech(), "user:Echo it")
+		switch answered := q.Messages[len(q.Messages)-1].Role == "tool"; {
+		case child && answered:
+			return words{text: "The child heard " + q.last()}
+		case child:
+			return execs("c1", "Echo", `return (await MCP.lab.echo({ text: "hello" })).content[0].text`)
+		case answered:
+			return words{text: "It said " + q.last()}
+		default:
+			return execs("c1", "Delegate", `return (await agents.run("Echo it")).text`)
+		}
+	})
+	config := write(t, "config.json5", fmt.Sprintf(
+		`{ mcpServers: { lab: { url: %q } }, tools: { swarm: true, approve: ["echo"], codeMode: true } }`, lab.url))
+	in, keys := io.Pipe()
+	defer keys.Close()
+	turn := cli{typed: in}.start(t, "agent", "--config", config, "--provider-url", m.url, "--model", "m", "go")
+	turn.errs.await(t, "lab.echo waits for an approval")
+	turn.errs.await(t, "approve? ")
+	_, _ = io.WriteString(keys, "y\n")
+	turn.line("The child heard")
+	if code := turn.wait(); code != exitCompleted {
+		t.Errorf("exit code %d: %s", code, turn.errs)
+	}
+}
