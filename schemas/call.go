@@ -22,6 +22,8 @@ type Call struct {
 	// BudgetMs is what was left of the budget of the cell's current exec or wait when the call was sent, in
 	// milliseconds: a tool that can go on in the background does so before it is used up (Q5). 0 means unknown.
 	BudgetMs int64 `msgpack:"budget_ms,omitempty"`
+	// Bound: the run is recorded in its session.
+	Bound bool `msgpack:"bound,omitempty"`
 }
 
 // AnswerState says what an [Answer] tells.

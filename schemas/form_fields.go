@@ -30,6 +30,7 @@ func (c *Call) fields(f *form) {
 	maybeText(f, "trace_parent", &c.TraceParent)
 	maybeText(f, "idempotency_key", &c.IdempotencyKey)
 	maybeNumber(f, "budget_ms", &c.BudgetMs)
+	f.maybeTrue("bound", &c.Bound)
 }
 
 func (a *Answer) fields(f *form) {

@@ -63,7 +63,7 @@ var messages = []any{
 	schemas.Bring{Identity: anIdentity, Client: "c1", Tools: []schemas.Tool{aTool}},
 	schemas.Brought{Surface: aSurface, Problems: []string{"bad tool"}, Err: anError},
 	schemas.Call{ID: "1", Address: anAddress, Source: schemas.SourceMCP, Owner: "fs", Tool: "read", Args: schemas.JSON(`{"path":"a"}`), Identity: anIdentity,
-		ParentID: "toolu_1", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", IdempotencyKey: "k", BudgetMs: 9000},
+		ParentID: "toolu_1", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", IdempotencyKey: "k", BudgetMs: 9000, Bound: true},
 	schemas.CallEnded{At: 1767225600000000000, Address: anAddress, Call: "1", Outcome: schemas.Done, Code: schemas.CallToolError, DurationUs: 1500},
 	schemas.CallProgressed{At: 1767225600000000000, Address: anAddress, Call: "1", Done: 1, Total: 2, Message: "half"},
 	schemas.CallSent{At: 1767225600000000000, Address: anAddress, Call: "1", Source: schemas.SourceNative, Owner: "core", Tool: "read"},

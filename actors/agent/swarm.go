@@ -18,7 +18,9 @@ type SwarmOptions struct {
 	Config *schemas.Config
 	// Provider is whom they ask. Its Model is that of agents that name none.
 	Provider Provider
-	Debug    Debug
+	// Transcript gives the session of a child, by its key, where its parent's run is recorded in one; nil keeps none.
+	Transcript func(key string) Transcript
+	Debug      Debug
 	// Logger is nil for slog.Default.
 	Logger *slog.Logger
 }

@@ -75,6 +75,9 @@ func (s *Swarm) plan(call *schemas.Call, args *schemas.SpawnArgs) (*Turn, error)
 		return nil, denied("model: turns.maxCostUsd bounds what agents may cost, and nobody has said what %.100q costs: use a model whose price is in models of the configuration",
 			turn.Provider.Ref())
 	}
+	if call.Bound && s.o.Transcript != nil {
+		turn.Bind, turn.Transcript = true, s.o.Transcript(turn.Identity.SessionKey)
+	}
 	turn.Fact = s.telling(args)
 	return turn, nil
 }

@@ -2,6 +2,8 @@ package host
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"strings"
@@ -38,9 +40,11 @@ func swarm(conn *bus.Conn, c *schemas.Config, log *slog.Logger) tool.Provider {
 	if err != nil {
 		return tool.NoAgents(err.Error())
 	}
-	debug.Redact = redactor.Text
+	debug.Redact, log = redactor.Text, redactor.Logger(log)
+	kept := &sessions{conn: conn, log: log}
 	s, err := agent.NewSwarm(agent.SwarmOptions{
-		Conn: conn, Config: c, Debug: debug, Logger: redactor.Logger(log),
+		Conn: conn, Config: c, Debug: debug, Logger: log,
+		Transcript: func(key string) agent.Transcript { return &transcript{kept, key} },
 		Provider: agent.Provider{
 			Name: cmp.Or(c.Provider.Name, "openai"), Model: c.Provider.Model, URL: c.Provider.URL, Key: key,
 			Silence: c.Provider.Silence(), Retries: c.Provider.Retries(),
@@ -49,7 +53,51 @@ func swarm(conn *bus.Conn, c *schemas.Config, log *slog.Logger) tool.Provider {
 	if err != nil {
 		return tool.NoAgents("agents can't be started: " + err.Error())
 	}
-	return tool.Agents(s)
+	return tool.Agents(&keptSwarm{s, kept})
+}
+
+// keptSwarm is a swarm with the sessions of its children.
+type keptSwarm struct {
+	*agent.Swarm
+	sessions *sessions
+}
+
+// Close ends the agents, and keeps what they have said.
+func (s *keptSwarm) Close(ctx context.Context) error {
+	return errors.Join(s.Swarm.Close(ctx), s.sessions.close(ctx))
+}
+
+// transcript is the session of one agent.
+type transcript struct {
+	sessions *sessions
+	key      string
+}
+
+// History is what was said before.
+func (t *transcript) History(ctx context.Context) ([]schemas.MessageEntry, error) {
+	store, err := t.sessions.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return store.History(ctx, t.key)
+}
+
+// Say keeps a message.
+func (t *transcript) Say(ctx context.Context, message schemas.MessageEntry) error {
+	store, err := t.sessions.open(ctx)
+	if err == nil {
+		_, err = store.Say(ctx, t.key, "", message)
+	}
+	return err
+}
+
+// Turn keeps what the turn has come to.
+func (t *transcript) Turn(ctx context.Context, entry schemas.TurnEntry) error {
+	store, err := t.sessions.open(ctx)
+	if err != nil {
+		return err
+	}
+	return store.Turn(ctx, t.key, entry)
 }
 
 // hasModel tells whether any agent can be asked.

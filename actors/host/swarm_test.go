@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codecell/codecell/actors/session"
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 )
@@ -70,6 +71,43 @@ func TestSpec_G10_AChildIsAnAgent(t *testing.T) {
 				t.Errorf("the turn is %+v", started)
 			}
 			break
+		}
+	}
+}
+
+// Where a run is recorded, so are the agents that it starts, each in its own session; elsewhere they leave nothing.
+func TestSpec_G10_P6_Transcripts(t *testing.T) {
+	n := swarmNode(t, newModel(t, echoes), "", "")
+	store, err := session.Open(t.Context(), n.Conn(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close(t.Context()) //nolint:errcheck // nothing was written with it
+	for _, bind := range []bool{true, false} {
+		run, err := n.Client().Open(t.Context(), schemas.Open{Identity: someone(fmt.Sprint("bound-", bind)), Bind: bind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := value[string](t, exec(t, run, `return (await agents.run("remember")).id`))
+		said, err := store.History(t.Context(), run.Identity.SessionKey+"/"+id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bind {
+			if len(said) != 0 {
+				t.Errorf("a run without a session leaves %+v", said)
+			}
+			continue
+		}
+		if len(said) != 2 || said[0].Said().Text != "remember" || said[1].Said().Text != "done: remember" {
+			t.Errorf("%+v", said)
+		}
+		branch, err := store.Branch(t.Context(), run.Identity.SessionKey+"/"+id, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := branch.Entries[len(branch.Entries)-1]; last.Turn == nil || last.Turn.Stop != schemas.StopAnswered {
+			t.Errorf("%+v", last)
 		}
 	}
 }
@@ -181,7 +219,7 @@ func TestSpec_G10_Bounds(t *testing.T) {
 		}
 		return holding(gate)(c)
 	})
-	n := swarmNode(t, m, "maxAgents: 2, maxTotal: 6, maxRequests: 3", "")
+	n := swarmNode(t, m, "maxAgents: 2, maxTotal: 7, maxRequests: 3", "")
 	run := open(t, n, "a")
 	refusal := func(code string) string {
 		t.Helper()
@@ -191,6 +229,12 @@ func TestSpec_G10_Bounds(t *testing.T) {
 		got := value[string](t, exec(t, run, `return (await agents.run({task: "deeper", mode: "code"})).text`))
 		if !strings.Contains(got, `["undefined","undefined","undefined",[]]`) {
 			t.Errorf("an agent at the greatest depth has %s", got)
+		}
+		exec(t, run, `await agents.run({task: "plain", mode: "direct"})`)
+		for _, c := range m.requests() {
+			if c.task() == "plain" && c.tools() != "boom echo" {
+				t.Errorf("an agent at the greatest depth sees %s", c.tools())
+			}
 		}
 	})
 	t.Run("requests", func(t *testing.T) {
@@ -220,7 +264,7 @@ func TestSpec_G10_Bounds(t *testing.T) {
 		got := value[[]string](t, exec(t, run, `const out = [];
 			for (const task of ["d", "e"]) try { out.push((await agents.run(task)).text) } catch (e) { out.push(e.message) }
 			return out`))
-		if got[0] != "done: d" || !strings.Contains(got[1], "6 agents have been started in all") || !strings.Contains(got[1], "tools.swarm.maxTotal") {
+		if got[0] != "done: d" || !strings.Contains(got[1], "7 agents have been started in all") || !strings.Contains(got[1], "tools.swarm.maxTotal") {
 			t.Errorf("%q", got)
 		}
 		if other := value[string](t, exec(t, open(t, n, "b"), `return (await agents.run("f")).text`)); other != "done: f" {

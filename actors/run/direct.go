@@ -147,7 +147,7 @@ func (r *run) callDirect(ctx actor.Context, a *admitted) {
 	d.record.call(cell.Call{ID: d.id, Args: args}, a.tool, d.rehearsed)
 	call := &schemas.Call{
 		ID: d.id, Address: d.address, Source: a.tool.Source, Owner: a.tool.Owner, Tool: a.tool.Name, Args: args,
-		Identity: r.spec.Identity, ParentID: a.ask.Msg.CallID, TraceParent: a.ask.Msg.TraceParent,
+		Identity: r.spec.Identity, ParentID: a.ask.Msg.CallID, TraceParent: a.ask.Msg.TraceParent, Bound: d.record != nil,
 	}
 	if err := blocked(r.spec.Decide, a.tool, a.name); err != nil {
 		r.endDirect(ctx, d, &schemas.Directed{Call: err}, schemas.NotStarted)

@@ -70,7 +70,7 @@ func (p *port) Dispatch(c cell.Call) *schemas.CallError {
 	call := &schemas.Call{
 		ID: c.ID, Address: p.address, Source: entry.Source, Owner: entry.Owner, Tool: entry.Name,
 		Args: c.Args, Identity: p.identity, ParentID: p.parent, TraceParent: p.trace,
-		BudgetMs: c.Budget.Milliseconds(),
+		BudgetMs: c.Budget.Milliseconds(), Bound: p.record != nil,
 	}
 	if entry.Idempotent {
 		call.IdempotencyKey = p.address.Cell + "." + c.ID
