@@ -96,7 +96,7 @@ func (a *app) takeTurn(cmd *cobra.Command, f *agentFlags, arg string) error {
 			return err
 		}
 		defer a.closing(ctx, store.Close)
-		turn.Transcript = &transcript{store: store, key: f.session}
+		turn.Transcript = &transcript{store: store, key: f.session, warn: a.warn}
 		if l.node != nil && config.Bus.StoreDir == "" {
 			a.warn([]string{"session " + f.session + " ends with this process: set bus.storeDir, or use a running bus with --bus"})
 		}
@@ -181,6 +181,7 @@ func explained(turn *agent.Turn, e *schemas.TurnEntry) string {
 type transcript struct {
 	store *session.Store
 	key   string
+	warn  func([]string)
 }
 
 func (t *transcript) History(ctx context.Context) ([]schemas.MessageEntry, error) {
@@ -193,5 +194,9 @@ func (t *transcript) Say(ctx context.Context, message schemas.MessageEntry) erro
 }
 
 func (t *transcript) Turn(ctx context.Context, entry schemas.TurnEntry) error {
-	return t.store.Turn(ctx, t.key, entry)
+	err := t.store.Turn(ctx, t.key, entry)
+	if err != nil { // the turn is over, and can't end otherwise for it
+		t.warn([]string{"the session has no record of what the turn came to: " + message(err)})
+	}
+	return err
 }

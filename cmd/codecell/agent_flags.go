@@ -20,6 +20,12 @@ import (
 // defaultKeyEnv is where a provider's key is looked for.
 const defaultKeyEnv = "OPENAI_API_KEY"
 
+// defaultProvider is the provider's part of "provider/model" where nobody has said another.
+const defaultProvider = "openai"
+
+// modes are what --mode takes.
+var modes = []string{string(schemas.ModeAuto), string(schemas.ModeCode), string(schemas.ModeDirect), string(schemas.ModeSearch)}
+
 // agentFlags are the flags of `codecell agent`. They win over the configuration.
 type agentFlags struct {
 	url, provider, model, keyEnv string
@@ -35,7 +41,7 @@ func (f *agentFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.url, "provider-url", "", "base `URL` of the provider's API, such as https://api.openai.com/v1 (default provider.url)")
 	flags.StringVar(&f.model, "model", "", "`name` of the model (default the agent's model, else provider.model)")
-	flags.StringVar(&f.provider, "provider", "", "the provider's part of \"provider/model\" in the configuration (default openai)")
+	flags.StringVar(&f.provider, "provider", "", "the provider's part of \"provider/model\" in the configuration (default "+defaultProvider+")")
 	flags.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` with the provider's key (default "+defaultKeyEnv+")")
 	flags.StringVar(&f.mode, "mode", string(schemas.ModeAuto), "how the model reaches the tools: direct, search, code or auto")
 	flags.StringVar(&f.system, "system", "", "`file` with what the model is told first (default the agent's instructions)")
@@ -47,7 +53,7 @@ func (f *agentFlags) register(cmd *cobra.Command) {
 	flags.Int64Var(&f.tokens, "max-tokens", 0, "end when the requests have come to so many tokens (default no bound)")
 	flags.Float64Var(&f.cost, "max-cost", 0, "end when they have cost so many `dollars` (default no bound)")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end after this time, such as 10m (default 1h)")
-	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"auto", "code", "direct", "search"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("model", cobra.NoFileCompletions)
 }
 
@@ -88,7 +94,7 @@ func (f *agentFlags) asked(a *app, config *schemas.Config) (*agent.Provider, err
 	c := &config.Provider
 	keyEnv := cmp.Or(f.keyEnv, c.APIKeyEnv, defaultKeyEnv)
 	p := &agent.Provider{
-		Name: cmp.Or(f.provider, c.Name, "openai"), Model: cmp.Or(f.model, config.Agent(a.agent).Model, c.Model),
+		Name: cmp.Or(f.provider, c.Name, defaultProvider), Model: cmp.Or(f.model, config.Agent(a.agent).Model, c.Model),
 		URL: cmp.Or(f.url, c.URL), Key: strings.TrimSpace(a.env(keyEnv)), NoStream: f.noStream, Silence: c.Silence(), Retries: c.Retries(),
 	}
 	switch {

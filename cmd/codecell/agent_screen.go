@@ -114,7 +114,11 @@ func (s *screen) end(r *agent.Report) {
 	if e.Stop == schemas.StopAnswered {
 		colour = green
 	}
-	s.tell(styled(s.a.errColor, colour, e.Stop) + styled(s.a.errColor, dim, " · "+turnCounts(e)))
+	counts := " · " + turnCounts(e)
+	if r.Uncounted > 0 {
+		counts += fmt.Sprintf(", and what %d answers took that the provider has not counted", r.Uncounted)
+	}
+	s.tell(styled(s.a.errColor, colour, e.Stop) + styled(s.a.errColor, dim, counts))
 }
 
 // surfaceText is what the model sees, in a line.

@@ -53,7 +53,9 @@ func TestSpec_V4_L5_Agent(t *testing.T) {
 	if got.out != "Let me see.\nThe sum is 3.\n" {
 		t.Errorf("standard output: %q", got.out)
 	}
-	for _, text := range []string{"code: the model sees 2 tools", `→ exec "Sum"`, "← exec in ", "answered · ", "requests 2", "tokens in 200 (80 cached), out 20", "$0.0033"} {
+	for _, text := range []string{
+		"code: the model sees 2 tools", `→ exec "Sum"`, "← exec in ", "answered · ", "requests 2", "tokens in 200 (80 cached), out 20", "$0.0033",
+	} {
 		if !strings.Contains(got.err, text) {
 			t.Errorf("%q isn't on standard error: %s", text, got.err)
 		}
@@ -113,7 +115,8 @@ func TestSpec_V4_AgentStreams(t *testing.T) {
 	if code := turn.stop(); code != exitInterrupted {
 		t.Errorf("exit code %d: %s", code, turn.errs)
 	}
-	cli{}.do(t, "session", "show", "desk", "--config", config).want(t, exitCompleted, "assistant (cut): Never", "cancelled of openai/m", "error: the turn was stopped")
+	cli{}.do(t, "session", "show", "desk", "--config", config).
+		want(t, exitCompleted, "assistant (cut): Never", "cancelled of openai/m", "error: the turn was stopped")
 }
 
 // TestSpec_V4_AgentProviderTrouble: what can be asked again is, and each end has its exit code and a clear error.
@@ -142,6 +145,8 @@ func TestSpec_V4_AgentProviderTrouble(t *testing.T) {
 		}, nil, exitCompleted, []string{"Half of \nAll of it.\n", "again in "}, 2},
 		"never ends": {func(n int, _ *question) words { return execs(fmt.Sprint("c", n), "Again", fmt.Sprintf("return %d", n)) },
 			[]string{"--max-requests", "3"}, exitFailed, []string{"limit", "requests 3"}, 3},
+		"says nothing of its price": {func(int, *question) words { return words{text: "Here.", silent: true} }, nil, exitCompleted,
+			[]string{"Here.", "requests 1, ", "what 1 answers took"}, 1},
 		"hidden tool": {func(n int, q *question) words {
 			if n == 1 {
 				return words{calls: []toolCall{{"c1", "read\x1b[2J", `{`}}}
@@ -195,7 +200,8 @@ func TestSpec_V4_L5_AgentSession(t *testing.T) {
 	if got := all[len(all)-1].speech(); got != "user:How much is 1 + 2? assistant:exec() tool assistant:The sum is 3. user:And again?" {
 		t.Errorf("the model was told %q", got)
 	}
-	shown := at("session", "show", "desk").want(t, exitCompleted, "user: How much is 1 + 2?", "assistant: Let me see.", "→ exec {", "tool exec: {", "assistant: The sum is 3.",
+	shown := at("session", "show", "desk").want(t, exitCompleted,
+		"user: How much is 1 + 2?", "assistant: Let me see.", "→ exec {", "tool exec: {", "assistant: The sum is 3.",
 		"turn     answered of openai/m, by code", "saw 2 tools first, in ", "searches 0, describes 0, calls 0", "requests 2, tokens in 200 (80 cached), out 20")
 	if strings.Contains(shown.out, "\x1b") {
 		t.Errorf("%q", shown.out)
@@ -309,7 +315,8 @@ func TestSpec_V4_B5_AgentKeepsItsKey(t *testing.T) {
 		"KEY": secretKey, "CODECELL_DEBUG_CODE_MODE": "1", "CODECELL_DEBUG_MODEL_TRANSPORT": "1",
 		"CODECELL_DEBUG_MODEL_PAYLOAD": "full-redacted", "CODECELL_DEBUG_SSE": "peek",
 	}
-	got := cli{env: env}.do(t, "agent", "--verbose", "--config", config, "--session", "desk", "--mode", "code", "How much is 1 + 2? My words are not secret.").want(t, exitCompleted, "The sum is 3.")
+	got := cli{env: env}.do(t, "agent", "--verbose", "--config", config, "--session", "desk", "--mode", "code",
+		"How much is 1 + 2? My words are not secret.").want(t, exitCompleted, "The sum is 3.")
 	if !strings.Contains(got.err, "not secret") || strings.Contains(got.out+got.err, secretKey) {
 		t.Errorf("printed: %s", got.err)
 	}

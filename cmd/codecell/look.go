@@ -13,26 +13,6 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-func (a *app) toolsCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "tools",
-		Short: "List what programs can call",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withRun(cmd.Context(), func(run *bus.Run) error {
-				described, err := run.Describe(cmd.Context())
-				if err != nil {
-					return err
-				}
-				a.printCatalog(described.Catalog, described.Problems, "tools", "no tools: configure mcpServers or workspace.root")
-				return nil
-			})
-		},
-	}
-	a.identityFlags(cmd)
-	return cmd
-}
-
 func (a *app) searchCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
@@ -44,7 +24,7 @@ func (a *app) searchCommand() *cobra.Command {
 			if cmd.Flags().Changed("limit") && limit < 1 {
 				return fmt.Errorf("--limit must be a positive number, not %d", limit)
 			}
-			return a.withRun(cmd.Context(), func(run *bus.Run) error {
+			return a.withRun(cmd.Context(), schemas.Open{}, func(run *bus.Run) error {
 				found, err := run.Search(cmd.Context(), schemas.Search{Query: strings.Join(args, " "), Limit: limit})
 				if err != nil {
 					return err
@@ -59,16 +39,16 @@ func (a *app) searchCommand() *cobra.Command {
 	return cmd
 }
 
-// withRun opens a run that is closed afterwards, to look at its catalog.
-func (a *app) withRun(ctx context.Context, use func(*bus.Run) error) error {
+// withRun opens a run as asked, for an identity of its own, and closes it afterwards.
+func (a *app) withRun(ctx context.Context, asked schemas.Open, use func(*bus.Run) error) error {
 	l, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer l.close()
-	identity := a.identity()
-	identity.Run = newCallID("look") // of its own, so that closing it harms no cell
-	run, err := l.client().Open(ctx, schemas.Open{Identity: identity})
+	asked.Identity = a.identity()
+	asked.Identity.Run = newCallID("look") // of its own, so that closing it harms no cell
+	run, err := l.client().Open(ctx, asked)
 	if err != nil {
 		return err
 	}

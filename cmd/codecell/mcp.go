@@ -19,6 +19,7 @@ import (
 type mcpOptions struct {
 	http     string
 	session  string
+	surface  surfaceFlags
 	drain    time.Duration
 	idle     time.Duration
 	sessions int
@@ -28,10 +29,14 @@ func (a *app) mcpCommand() *cobra.Command {
 	var o mcpOptions
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Show exec and wait to an MCP client",
+		Short: "Show exec and wait, or the tools in another way, to an MCP client",
 		Long: `Serves MCP over standard input and output, or over streamable HTTP with --http. The client sees two tools, exec and
 wait; the tools of the configured mcpServers are what programs call. Each MCP session is a run of its own: its waiting
 programs end with it.
+
+With --mode search the client sees tools that search and call the others instead, with --mode direct all tools. auto leaves that
+to tools.codeMode and tools.toolSearch of the configuration. Nobody says which model is behind an MCP client: where the
+configuration says "auto", or nothing, it has Code Mode. With --model the configuration decides for that model.
 
 Standard output carries the protocol and nothing else. What isn't as it should be is told on standard error.
 
@@ -41,7 +46,8 @@ clients must then show ("Authorization: Bearer …").
 With --session, what programs store is there when the client starts the server again, if the bus keeps it (bus.storeDir,
 or a bus of its own).`,
 		Example: `  codecell mcp --config codecell.json5
-  codecell mcp --http 127.0.0.1:8811`,
+  codecell mcp --http 127.0.0.1:8811
+  codecell mcp --mode search`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := a.mcp(cmd.Context(), o)
@@ -58,6 +64,7 @@ or a bus of its own).`,
 	cmd.Flags().DurationVar(&o.idle, "idle-timeout", time.Hour, "with --http: end sessions that have been silent for so long")
 	cmd.Flags().IntVar(&o.sessions, "max-sessions", 100, "with --http: how many sessions may be open at once")
 	cmd.Flags().StringVar(&o.session, "session", "", "`name` of the session that programs are recorded and store values in (default: one that is new each time)")
+	o.surface.register(cmd)
 	a.boundFlag(cmd)
 	a.agentFlag(cmd)
 	return cmd
@@ -71,15 +78,22 @@ func (a *app) mcp(ctx context.Context, o mcpOptions) error {
 	if o.session != "" && o.http != "" {
 		return errors.New("--session is for standard input and output: over HTTP, each client has a session of its own")
 	}
+	config, err := a.config()
+	if err != nil {
+		return err
+	}
+	asked, err := o.surface.open(config)
+	if err != nil {
+		return err
+	}
 	var web *mcpWeb
 	if o.http != "" {
-		var err error
 		if web, err = listenWeb(ctx, o, a.env(tokenVariable)); err != nil {
 			return err
 		}
 		defer web.close()
 	}
-	l, err := a.link(ctx)
+	l, err := a.linkWith(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -96,6 +110,7 @@ func (a *app) mcp(ctx context.Context, o mcpOptions) error {
 	}()
 	service := newMCPService(l.client(), a.agent, o.sessions, a.log())
 	service.named, service.unbound = o.session, a.unbound
+	service.mode, service.model = asked.Mode, asked.Model
 	// The client needn't wait for slow servers before it can shake hands.
 	starting, stop := context.WithCancel(ctx)
 	started := make(chan struct{})

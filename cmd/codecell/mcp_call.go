@@ -10,7 +10,7 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// The tools that a client always sees.
+// The tools that a client sees in Code Mode.
 const (
 	toolExec = "exec"
 	toolWait = "wait"
@@ -23,7 +23,7 @@ const (
 	cancelReason = "cancelled by the client"
 )
 
-// exec runs a program. If the client cancels the call, the cell is cancelled.
+// exec runs a program, of Code Mode or of Tool Search. If the client cancels the call, the cell is cancelled.
 func (s *mcpSession) exec(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	return s.call(ctx, req, func(input schemas.JSON) (*mcp.CallToolResult, error) {
 		s.service.awaitTools(ctx, execPatience)

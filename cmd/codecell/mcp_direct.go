@@ -5,50 +5,21 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/codecell/codecell/schemas"
 )
 
-// isDirect tells whether the client sees this tool beside exec and wait, because programs can't use
-// what it returns (A2).
-func (s *mcpSession) isDirect(ctx context.Context, name string) bool {
-	if name == toolExec || name == toolWait {
-		return false
-	}
-	run, err := s.opened(ctx)
-	if err != nil {
-		return false
-	}
-	s.mu.Lock()
-	surface := s.surface
-	s.mu.Unlock()
-	if showsDirect(surface, name) {
-		return true
-	}
-	// Clients that know their tools call before they list: the server may still be starting, and the
-	// watch may lag behind it.
-	s.service.awaitTools(ctx, execPatience)
-	described, err := run.Describe(ctx)
-	return err == nil && showsDirect(described.Surface, name)
-}
-
-func showsDirect(surface schemas.Surface, name string) bool {
-	return slices.ContainsFunc(surface.Tools, func(t schemas.SurfaceTool) bool { return t.Direct && t.Name == name })
-}
-
-// direct calls such a tool. The SDK's server doesn't know of them: adding and removing them would tell
-// the client each time that the list has changed.
-func (s *mcpSession) direct(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+// direct calls a tool that the client sees as itself, be it one of Tool Search.
+func (s *mcpSession) direct(ctx context.Context, req *mcp.CallToolRequest, t *schemas.SurfaceTool) (*mcp.CallToolResult, error) {
 	return s.call(ctx, req, func(input schemas.JSON) (*mcp.CallToolResult, error) {
 		run, err := s.opened(ctx)
 		if err != nil {
 			return directFailure(err), ctx.Err()
 		}
 		callID := newCallID("mcp")
-		answer, err := run.Direct(ctx, schemas.Direct{CallID: callID, Name: req.Params.Name, Args: input})
+		answer, err := run.Direct(ctx, schemas.Direct{CallID: callID, Name: t.Name, Args: input})
 		switch {
 		case ctx.Err() != nil:
 			s.abort(ctx, func(late context.Context) error { return run.Abort(late, callID, cancelReason) })
@@ -56,11 +27,11 @@ func (s *mcpSession) direct(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 		case err != nil:
 			return directFailure(err), nil
 		case answer.Call != nil:
-			return directFailure(answer.Call), nil //nolint:nilerr // the model reads it as the result
+			return &mcp.CallToolResult{IsError: true, Content: textOf("text", message(answer.Call), answer.Untrusted)}, nil
 		case answer.Source == schemas.SourceMCP:
 			return nativeResult(answer.Value), nil
 		default:
-			return valueResult(answer.Value), nil
+			return valueResult(answer, len(t.OutputSchema) > 0), nil
 		}
 	})
 }
@@ -86,18 +57,28 @@ func nativeResult(value schemas.JSON) *mcp.CallToolResult {
 	return &result
 }
 
-// valueResult is the value of a tool of another kind.
-func valueResult(value schemas.JSON) *mcp.CallToolResult {
+// valueResult is the value of a tool of another kind, or of Tool Search. It is structured as well only where the tool has
+// declared that: clients that prefer what is structured would pass on untrusted data without its wrapper (O5).
+func valueResult(answer *schemas.Directed, declared bool) *mcp.CallToolResult {
+	value := answer.Value
 	if len(value) == 0 {
 		value = schemas.JSON("null")
 	}
-	result := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(value)}}}
-	if bytes.HasPrefix(value, []byte("{")) {
+	result := &mcp.CallToolResult{Content: textOf("JSON", string(value), answer.Untrusted)}
+	if declared && bytes.HasPrefix(value, []byte("{")) {
 		result.StructuredContent = json.RawMessage(value)
 	}
 	return result
 }
 
 func directFailure(err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: message(err)}}}
+	return &mcp.CallToolResult{IsError: true, Content: textOf("text", message(err), false)}
+}
+
+// textOf is a text that the model reads.
+func textOf(what, text string, untrusted bool) []mcp.Content {
+	if untrusted {
+		text = schemas.Untrusted(what, text, rand.Text())
+	}
+	return []mcp.Content{&mcp.TextContent{Text: text}}
 }

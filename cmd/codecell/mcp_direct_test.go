@@ -115,10 +115,16 @@ func TestMCP_DirectResults(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	for value, structured := range map[string]bool{`{"a":1}`: true, `[1]`: false, `"x"`: false, ``: false} {
-		got := valueResult(schemas.JSON(value))
-		if text := got.Content[0].(*mcp.TextContent).Text; text != value && value != "" || (got.StructuredContent != nil) != structured {
-			t.Errorf("%s: %+v", value, got)
+	for value, object := range map[string]bool{`{"a":1}`: true, `[1]`: false, `"x"`: false, ``: false} {
+		for _, declared := range []bool{true, false} {
+			got := valueResult(&schemas.Directed{Value: schemas.JSON(value)}, declared)
+			if text := got.Content[0].(*mcp.TextContent).Text; text != value && value != "" || (got.StructuredContent != nil) != (object && declared) {
+				t.Errorf("%s: %+v", value, got)
+			}
 		}
+	}
+	got := valueResult(&schemas.Directed{Value: schemas.JSON(`{"a":1}`), Untrusted: true}, false)
+	if text := got.Content[0].(*mcp.TextContent).Text; !strings.Contains(text, "\n{\"a\":1}\n[[end-outside-data ") || got.StructuredContent != nil {
+		t.Errorf("what others said isn't wrapped: %+v", got)
 	}
 }

@@ -32,6 +32,9 @@ type mcpService struct {
 	named   string
 	unbound bool
 	log     *slog.Logger
+	// mode is how clients are to reach the tools, and model whom they are for; empty is unknown (F1).
+	mode  schemas.Mode
+	model string
 	// limit is how many sessions may be open.
 	limit int
 	// ready is closed when the tools are known, or won't be.

@@ -53,18 +53,16 @@ func newMCPSession(service *mcpService, id string) *mcpSession {
 		Logger:       service.log,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
 		GetSessionID: func() string { return id },
-		Instructions: "Use exec to run a JavaScript program that calls many tools in one go, and wait to continue a program that says it is waiting.",
 	})
 	s.register()
 	s.server.AddReceivingMiddleware(s.receive)
 	return s
 }
 
-// register makes exec and wait callable. What the client reads about them comes from the run's
-// surface, see list. Registering again tells the client that the list has changed.
+// register gives the SDK's server a tool, so that it has some. Nobody sees or calls it: lists and calls are answered from
+// the run's surface, see list and callTool. Registering it again tells the client that the list has changed.
 func (s *mcpSession) register() {
 	s.server.AddTool(&mcp.Tool{Name: toolExec, InputSchema: schemas.ExecInputSchema()}, s.exec)
-	s.server.AddTool(&mcp.Tool{Name: toolWait, InputSchema: schemas.WaitInputSchema()}, s.wait)
 }
 
 // receive sees every message of the client first.
@@ -81,18 +79,26 @@ func (s *mcpSession) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)()
-		if call, ok := req.(*mcp.CallToolRequest); ok && s.isDirect(ctx, call.Params.Name) {
-			result, err := s.direct(ctx, call)
+		if call, ok := req.(*mcp.CallToolRequest); ok {
+			result, err := s.callTool(ctx, call)
 			if err != nil {
-				return nil, err
+				return nil, err // not a result that is nil
 			}
 			return result, nil
 		}
 		result, err := next(ctx, method, req)
-		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
-			return s.list(ctx, list)
+		if err != nil {
+			return result, err
 		}
-		return result, err
+		switch result := result.(type) {
+		case *mcp.ListToolsResult:
+			return s.list(ctx, result)
+		case *mcp.InitializeResult:
+			result.Instructions = s.instructions(ctx)
+		case *mcp.DiscoverResult:
+			result.Instructions = s.instructions(ctx)
+		}
+		return result, nil
 	}
 }
 
@@ -112,31 +118,6 @@ func (s *mcpSession) initialized() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.conn != nil && s.conn.InitializeParams() != nil
-}
-
-// list puts the run's surface into a list of tools.
-func (s *mcpSession) list(ctx context.Context, list *mcp.ListToolsResult) (mcp.Result, error) {
-	s.service.awaitTools(ctx, listPatience)
-	described, err := s.describe(ctx)
-	if err != nil && ctx.Err() == nil {
-		described, err = s.describe(ctx) // on another host: most clients list once
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.surface = described.Surface
-	s.listed = s.surface.Version
-	list.Tools = make([]*mcp.Tool, 0, len(s.surface.Tools))
-	for _, t := range s.surface.Tools {
-		tool := &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema}
-		if len(t.OutputSchema) > 0 {
-			tool.OutputSchema = t.OutputSchema
-		}
-		list.Tools = append(list.Tools, tool)
-	}
-	return list, nil
 }
 
 // describe asks the run's host for the surface: the watch may lag behind tools that came just now.
@@ -169,7 +150,9 @@ func (s *mcpSession) opened(ctx context.Context) (*bus.Run, error) {
 	if run != nil || s.ctx.Err() != nil {
 		return run, s.ctx.Err()
 	}
-	run, err := s.service.client.Open(ctx, schemas.Open{Identity: s.identity(), Bind: !s.service.unbound})
+	run, err := s.service.client.Open(ctx, schemas.Open{
+		Identity: s.identity(), Bind: !s.service.unbound, Mode: s.service.mode, Model: s.service.model, Front: true,
+	})
 	if err != nil {
 		return nil, err
 	}

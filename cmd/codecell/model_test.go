@@ -84,6 +84,8 @@ type words struct {
 	status, later int
 	// drop: the stream breaks off behind the text.
 	drop bool
+	// silent: it doesn't say what it took.
+	silent bool
 	// hold, if set, is what the stream waits for behind the text, unless who asks goes away.
 	hold <-chan struct{}
 }
@@ -137,9 +139,16 @@ func (a words) write(w http.ResponseWriter, r *http.Request, stream bool) {
 	calls := make([]map[string]any, len(a.calls))
 	for i, c := range a.calls {
 		finish = "tool_calls"
-		calls[i] = map[string]any{"index": i, "id": c.id, "type": "function", "function": map[string]any{"name": c.name, "arguments": c.args}}
+		calls[i] = map[string]any{
+			"index": i, "id": c.id, "type": "function", "function": map[string]any{"name": c.name, "arguments": c.args},
+		}
 	}
-	usage := map[string]any{"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110, "prompt_tokens_details": map[string]any{"cached_tokens": 40}}
+	usage := map[string]any{
+		"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110, "prompt_tokens_details": map[string]any{"cached_tokens": 40},
+	}
+	if a.silent {
+		usage = nil
+	}
 	message := map[string]any{"role": "assistant", "content": a.text}
 	if len(calls) > 0 {
 		message["tool_calls"] = calls
@@ -153,7 +162,9 @@ func (a words) write(w http.ResponseWriter, r *http.Request, stream bool) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	chunk := func(choices []any, usage any) {
-		text, _ := json.Marshal(map[string]any{"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices, "usage": usage})
+		text, _ := json.Marshal(map[string]any{
+			"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices, "usage": usage,
+		})
 		fmt.Fprintf(w, "data: %s\n\n", text)
 		w.(http.Flusher).Flush()
 	}
