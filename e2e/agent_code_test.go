@@ -213,9 +213,9 @@ func TestReal_V4_C4_Names(t *testing.T) {
 	}
 }
 
-// TestReal_V4_C5_C8_SearchAndDescribe: a program searches and describes native and MCP handles and calls both, and reads
-// declarations.
-func TestReal_V4_C5_C8_SearchAndDescribe(t *testing.T) {
+// TestReal_V4_C5_C6_C8_SearchAndDescribe: a program searches and describes native and MCP handles and calls both, lists the
+// native ones, and reads declarations.
+func TestReal_V4_C5_C6_C8_SearchAndDescribe(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t, nil)
 	m := startModel(t,
@@ -227,11 +227,12 @@ func TestReal_V4_C5_C8_SearchAndDescribe(t *testing.T) {
 			return {
 				names: [stock.callableName, record.callableName], kinds: about.map((a) => a.kind ?? a.parameters.type),
 				answers: [(await stock({ item: "nut" })).pieces, (await record({ n: 3 })).content[0].text],
+				all: [...new Set(catalog.all().map(({ source }) => source))],
 				declared: [files[0].includes("stock_level("), files[1].includes(" record(")],
 			}`), script.Expect{}),
 		says(`{{last "value"}}`))
 	got, code := takeTurn(t, w.host, m, "Look them up")
-	answered(t, got, code, `{"answers":[1200,"3"],"declared":[true,true],"kinds":["object","mcp_api"],"names":["stock_level","MCP.fixture.record"]}`)
+	answered(t, got, code, `{"all":["openclaw"],"answers":[1200,"3"],"declared":[true,true],"kinds":["object","mcp_api"],"names":["stock_level","MCP.fixture.record"]}`)
 	if got.Turn.Totals.Searches != 2 || got.Turn.Totals.Describes != 2 || got.Turn.called() != "mcp:fixture:record ×1, openclaw:depot:stock_level ×1" {
 		t.Errorf("%+v", got.Turn.Totals)
 	}
@@ -327,8 +328,8 @@ func TestReal_V4_W4_P6_CallOutlivesExec(t *testing.T) {
 	}
 }
 
-// TestReal_V4_S8_CleansUp: timeout, abort and expiry clean up.
-func TestReal_V4_S8_CleansUp(t *testing.T) {
+// TestReal_V4_S8_G6_CleansUp: timeout, abort and expiry clean up. A program that hands the turn back says so.
+func TestReal_V4_S8_G6_CleansUp(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t, map[string]any{"timeoutMs": 1000, "snapshotTtlSeconds": 1})
 	t.Run("timeout", func(t *testing.T) {
