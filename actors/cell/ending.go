@@ -59,11 +59,12 @@ func (m *Machine) finish(at time.Time, r *schemas.Result) {
 	}})
 	m.result = r
 	m.respond(r)
+	m.emit(Stop{Result: r, Waits: m.waits})
+	// After the run knows, so that whoever has cancelled a cell finds none.
 	if len(m.enders) > 0 {
 		m.emit(Respond{To: m.enders, Result: r})
 		m.enders = nil
 	}
-	m.emit(Stop{Result: r, Waits: m.waits})
 }
 
 func (m *Machine) dropGuest() {
