@@ -78,7 +78,7 @@ type gatheredCall struct {
 // chunk adds a piece, and tells whether it carries anything: a stream that carries nothing isn't alive.
 func (g *gathering) chunk(c *openai.ChatCompletionChunk) (carries bool) {
 	if c.JSON.Usage.Valid() {
-		g.usage, g.counted, carries = c.Usage, true, true
+		g.usage, g.counted = c.Usage, true
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]

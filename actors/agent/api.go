@@ -97,33 +97,33 @@ type Turn struct {
 type Event any
 
 type (
-	// Opened: the run is open, and this is what the model sees.
+	// Opened says that the run is open, and what the model sees.
 	Opened struct {
 		Host, Run string
 		Surface   schemas.Surface
 	}
 	// Delta is a piece of the model's answer, as it comes.
 	Delta struct{ Text string }
-	// Retrying: a request is sent again after Wait. Pieces of this answer that came are void.
+	// Retrying says that a request is sent again after Wait. Pieces of this answer that came are void.
 	Retrying struct {
 		Attempt int
 		Wait    time.Duration
 		Why     string
 	}
-	// Calling: the model calls a tool.
+	// Calling says that the model calls a tool.
 	Calling struct {
 		ID, Name string
 		// Title is an exec's title; Arguments are as the model wrote them.
 		Title, Arguments string
 	}
-	// Called: the call has its answer, which is what the model reads.
+	// Called says that the call has its answer, which is what the model reads.
 	Called struct {
 		ID, Name string
 		Text     string
 		Failed   bool
 		Duration time.Duration
 	}
-	// Asked: a request has ended. The counts are those of the turn so far.
+	// Asked says that an answer has come. The counts are those of the turn so far.
 	Asked struct {
 		Requests int
 		Usage    schemas.Usage

@@ -157,11 +157,14 @@ func (t *try) fetch(ctx context.Context, g *gathering, params openai.ChatComplet
 		params.StreamOptions.IncludeUsage = param.NewOpt(true)
 	}
 	stream := t.asker.service.NewStreaming(ctx, params, watched)
-	defer stream.Close() //nolint:errcheck // what matters of it has been read
+	defer stream.Close()
 	for stream.Next() {
 		chunk := stream.Current()
 		if t.trace.chunk(&chunk); g.chunk(&chunk) {
 			t.vigil.useful()
+		}
+		if g.finish != "" {
+			t.vigil.hurry()
 		}
 	}
 	switch err := stream.Err(); {

@@ -16,6 +16,8 @@ const (
 	maxRefusal = 64 << 10
 	// defaultSilence holds where a provider has none.
 	defaultSilence = 2 * time.Minute
+	// tailSilence is for what follows an answer's end: its counts, and the end of the stream.
+	tailSilence = 3 * time.Second
 	// maxIdle is how many silences an answer may take without anything of use in it: what only keeps a connection open isn't
 	// one, and doesn't hold a turn for ever.
 	maxIdle = 10
@@ -48,6 +50,12 @@ func newVigil(silence time.Duration, cancel context.CancelCauseFunc) *vigil {
 
 // useful says that something of use has come.
 func (v *vigil) useful() { v.used.Store(int64(time.Since(v.start))) }
+
+// hurry says that what matters has come: what may follow isn't waited for as long.
+func (v *vigil) hurry() {
+	v.silence = min(v.silence, tailSilence)
+	v.timer.Reset(v.silence)
+}
 
 func (v *vigil) end() { v.timer.Stop() }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // stopIt cancels a turn when it hears an event of a type, after a moment.
-func stopIt[T any](turn *agent.Turn, w *watcher, after time.Duration) context.Context {
+func stopIt[T any](w *watcher, after time.Duration) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	w.on = func(e agent.Event) {
 		if _, ok := e.(T); ok {
@@ -29,7 +29,7 @@ func TestSpec_V4_ACancelledTurnEndsWhatItStarted(t *testing.T) {
 		l.exec = func(*schemas.Exec) *schemas.Result { return nil }
 		p := newLine(calls(asks{"a", "exec", `{}`}, asks{"b", "twice", `{"n":1}`}))
 		turn, rec, w := l.turn(p.at())
-		ctx := stopIt[agent.Called](turn, w, time.Minute)
+		ctx := stopIt[agent.Called](w, time.Minute)
 		start := time.Now()
 		report, err := turn.Run(ctx, "Go.")
 		if err != nil {
@@ -53,7 +53,7 @@ func TestSpec_V4_WhatWasHeardBeforeTheEndIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
 		turn, rec, w := l.turn(newLine(stalls(pieces("It is forty-two.", "stop")[:3]...)).at())
-		report, err := turn.Run(stopIt[agent.Delta](turn, w, time.Second), "Go.")
+		report, err := turn.Run(stopIt[agent.Delta](w, time.Second), "Go.")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestSpec_U5_V4_ACancelledTurnEndsThoughItsHostIsGone(t *testing.T) {
 		}
 		turn, rec, w := l.turn(newLine(calls(asks{"a", "exec", `{}`})).at())
 		start := time.Now()
-		report, err := turn.Run(stopIt[agent.Calling](turn, w, time.Second), "Go.")
+		report, err := turn.Run(stopIt[agent.Calling](w, time.Second), "Go.")
 		if err != nil {
 			t.Fatal(err)
 		}

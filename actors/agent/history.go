@@ -77,6 +77,9 @@ func remembered(history []schemas.MessageEntry, contextTokens int, ids *callIDs)
 				past, now = append(past, now), exchange{}
 				now.add(len(said.Text), openai.UserMessage(said.Text))
 			case schemas.RoleAssistant:
+				if said.Text == "" && len(said.ToolCalls) == 0 {
+					break // providers refuse a message that says nothing
+				}
 				for _, c := range said.ToolCalls {
 					ids.taken(c.ID)
 				}

@@ -20,6 +20,6 @@ func TestMain(m *testing.M) {
 	cache = dir
 	goleak.VerifyTestMain(m, bustest.Clock(), goleak.Cleanup(func(code int) {
 		os.RemoveAll(dir)
-		os.Exit(code) //nolint:forbidigo // the way out that goleak leaves to its caller
+		os.Exit(code)
 	}))
 }

@@ -28,7 +28,7 @@ type wire struct{ last []byte }
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.last, _ = io.ReadAll(r.Body)
 	body := `{"choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}]}`
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
 // sends asks with a change to the body that something between the turn and the wire makes.

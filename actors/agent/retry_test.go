@@ -66,6 +66,7 @@ func TestSpec_V4_WhatIsSafeIsAskedAgain(t *testing.T) {
 			}, "overloaded", 0, time.Second,
 		},
 		"nonsense":            {func(w http.ResponseWriter, _ *sent) { stream(w, "{", "[]", "}") }, "can't be read", 0, time.Second},
+		"nothing at all":      {func(w http.ResponseWriter, _ *sent) { stream(w) }, "before the answer was complete", 0, time.Second},
 		"calls that are none": {answers("", "tool_calls"), "calls none", 0, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestSpec_V4_WhatIsntSafeEndsAtOnce(t *testing.T) {
 		}, []string{"fell over"}},
 		"too large": {func(w http.ResponseWriter, _ *sent) {
 			stream(w, pieces("x", "")[0])
-			for i := 0; i < 17; i++ {
+			for range 17 {
 				stream(w, fmt.Sprintf(`{"choices":[{"index":0,"delta":{"other":%q}}]}`, strings.Repeat("x", 1<<20)))
 			}
 		}, []string{"larger than 16 MiB"}},
@@ -205,6 +206,21 @@ func TestSpec_V4_AStreamWithoutContentEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An answer that is complete is one, though the provider doesn't end its stream.
+func TestSpec_V4_AStreamThatGoesOnAfterItsAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		events := pieces("Done.", "stop")
+		turn, _, _ := l.turn(newLine(stalls(events[:len(events)-2]...)).at())
+		start := time.Now()
+		r := run(t, turn)
+		ended(t, r, schemas.StopAnswered)
+		if took := time.Since(start); r.Text != "Done." || took > 5*time.Second || r.Uncounted != 1 {
+			t.Errorf("%+v after %s", r, took)
+		}
+	})
 }
 
 func TestSpec_V4_AProviderThatCantBeReached(t *testing.T) {

@@ -26,8 +26,8 @@ func (r *running) traceSurface(remembered, left int) {
 	}
 	s := &r.run.Surface
 	r.log.Info("turn: surface", "host", r.run.Host, "run", r.run.ID, "asked", r.Mode, "raw", r.Raw, "mode", s.Mode, "search", s.Search,
-		"tools", listed(s.Tools), "toolBytes", r.asker.toolBytes, "promptBytes", len(s.Prompt), "catalog", s.CatalogSize, "version", s.Version,
-		"earlierMessages", remembered, "leftOut", left)
+		"tools", listed(s.Tools), "tool_bytes", r.asker.toolBytes, "prompt_bytes", len(s.Prompt), "catalog", s.CatalogSize, "version", s.Version,
+		"earlier_messages", remembered, "left_out", left)
 }
 
 // traceCall tells what became of a call.
@@ -36,7 +36,7 @@ func (r *running) traceCall(c *call, o *outcome, took time.Duration) {
 		return
 	}
 	r.log.Info("turn: call", "id", c.ID, "tool", c.Name, "made", c.refused == "", "failed", o.failed, "waiting", o.moving,
-		"argumentBytes", len(c.Arguments), "resultBytes", len(o.text), "took", took)
+		"argument_bytes", len(c.Arguments), "result_bytes", len(o.text), "took", took)
 }
 
 func (r *running) traceEnd() {
@@ -45,7 +45,7 @@ func (r *running) traceEnd() {
 	}
 	e := &r.report.Entry
 	r.log.Info("turn: ended", "stop", e.Stop, "error", e.Error, "requests", e.Requests, "retries", e.Retries, "searches", e.Totals.Searches,
-		"describes", e.Totals.Describes, "calls", e.Totals.Calls, "inputTokens", e.Usage.InputTokens, "outputTokens", e.Usage.OutputTokens)
+		"describes", e.Totals.Describes, "calls", e.Totals.Calls, "input_tokens", e.Usage.InputTokens, "output_tokens", e.Usage.OutputTokens)
 }
 
 // wireTrace shows one request, as far as the debug settings ask. A nil one shows nothing.
@@ -144,8 +144,8 @@ func (t *wireTrace) end(a *answer, err error, took time.Duration) {
 		why = t.turn.Provider.mask(err.Error())
 	}
 	if d.Transport {
-		log.Info("turn: answer", "request", t.try.request, "attempt", t.try.attempt, "bytes", t.try.bytes, "toolBytes", t.try.toolBytes,
-			"status", t.try.status, "answerBytes", t.try.vigil.read, "finish", a.finish, "calls", len(a.calls), "took", took, "error", why)
+		log.Info("turn: answer", "request", t.try.request, "attempt", t.try.attempt, "bytes", t.try.bytes, "tool_bytes", t.try.toolBytes,
+			"status", t.try.status, "answer_bytes", t.try.vigil.read, "finish", a.finish, "calls", len(a.calls), "took", took, "error", why)
 	}
 	if d.SSE != SSENone && t.seen > 0 {
 		log.Info("turn: events", "request", t.try.request, "events", t.seen, "kinds", t.counts(), "first", t.first.Sub(t.start))
