@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -184,6 +185,19 @@ func TestOwnerToken_SourcesDontMeet(t *testing.T) {
 			t.Fatalf("%s %q and %s %q: %q", s1, o1, s2, o2, bus.OwnerToken(s1, o1))
 		}
 	})
+}
+
+func TestSpec_G10_SwarmOf(t *testing.T) {
+	swarm := bus.NewSwarmID()
+	id := bus.NewAgentID(swarm)
+	if got, err := bus.SwarmOf(id); err != nil || got != swarm {
+		t.Errorf("%s belongs to %q (%v)", id, got, err)
+	}
+	for _, bad := range []string{"", "x", swarm, swarm + "-", swarm + "-" + strings.Repeat("A", 10), swarm + "." + strings.Repeat("a", 10), id + "a", "a-" + id, strings.Repeat(">", 19)} {
+		if got, err := bus.SwarmOf(bad); !errors.Is(err, schemas.InvalidInput) {
+			t.Errorf("%q belongs to %q (%v)", bad, got, err)
+		}
+	}
 }
 
 func TestSpec_U5_HostOf(t *testing.T) {

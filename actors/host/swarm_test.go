@@ -82,7 +82,7 @@ func TestSpec_G10_P6_Transcripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close(t.Context()) //nolint:errcheck // nothing was written with it
+	defer store.Close(t.Context())
 	for _, bind := range []bool{true, false} {
 		run, err := n.Client().Open(t.Context(), schemas.Open{Identity: someone(fmt.Sprint("bound-", bind)), Bind: bind})
 		if err != nil {

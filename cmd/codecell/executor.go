@@ -86,7 +86,7 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "only", nil, "offer these only: `names` of mcpServers and services, core, or nodes")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "offer these only: `names` of mcpServers and services, core, nodes, or agents")
 	cmd.Flags().DurationVar(&drain, "drain-timeout", drainTimeout, "how long running calls may take to end")
 	return cmd
 }
@@ -97,8 +97,8 @@ func restrict(config *schemas.Config, only []string) error {
 		return nil
 	}
 	for _, name := range only {
-		if _, ok := config.MCPServers[name]; !ok && name != "core" && name != tool.NodesOwner && !slices.Contains(config.Services, name) {
-			return fmt.Errorf("--only %s: there is no such server in mcpServers and no such service (core stands for the core tools, nodes for the nodes tool)", name)
+		if _, ok := config.MCPServers[name]; !ok && name != "core" && name != tool.NodesOwner && name != schemas.SwarmOwner && !slices.Contains(config.Services, name) {
+			return fmt.Errorf("--only %s: there is no such server in mcpServers and no such service (core stands for the core tools, nodes for the nodes tool, agents for those that start agents)", name)
 		}
 	}
 	for name := range config.MCPServers {
@@ -111,6 +111,9 @@ func restrict(config *schemas.Config, only []string) error {
 		config.Workspace.Root = ""
 	}
 	config.Nodes.Enabled = config.Nodes.Enabled && slices.Contains(only, tool.NodesOwner)
+	if !slices.Contains(only, schemas.SwarmOwner) {
+		config.Tools.Swarm = nil
+	}
 	return nil
 }
 
