@@ -176,3 +176,21 @@ func TestReal_V4_AgentKilledMidTurn(t *testing.T) {
 		t.Errorf("%q ran", ran)
 	}
 }
+
+// TestReal_V4_Q3_AgentKilledBesideARequiredProgram: a program whose calls are required goes on without the turn that asked for
+// it, and ends like any other: nothing is left, and nothing ran twice.
+func TestReal_V4_Q3_AgentKilledBesideARequiredProgram(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t, map[string]any{"timeoutMs": 1000, "snapshotTtlSeconds": 1})
+	m := startModel(t, calls("exec", map[string]any{
+		"title": "Wait", "awaitResults": true, "code": `await stock_level({ gate: true }); await safe_name({ item: "last" })`,
+	}, script.Expect{}))
+	turn := start(t, agentCommand(t, w.host, m, "Wait"))
+	w.plugin.awaitRan(t, 1)
+	turn.stop(syscall.SIGKILL)
+	w.plugin.open(t)
+	w.idle(t)
+	if ran := w.plugin.ran(); !slices.Equal(ran, []string{`safe_name {"item":"last"}`, `stock_level {"gate":true}`}) {
+		t.Errorf("%q ran", ran)
+	}
+}

@@ -119,6 +119,8 @@ type turnCounts struct {
 	Tools, ToolBytes, PromptBytes, CatalogSize         int
 	Sources                                            struct{ Openclaw, MCP, Client int }
 	Requests, RequestBytes, Retries                    int
+	Usage                                              struct{ InputTokens, CachedTokens, OutputTokens int }
+	CostUSD                                            float64
 	Totals                                             struct {
 		Searches, Describes, Calls int
 		Called                     []struct {
