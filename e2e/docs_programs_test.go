@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -37,7 +38,11 @@ func TestReal_DocsPrograms(t *testing.T) {
 				case usesAgents.MatchString(text):
 					on = withAgents
 				}
-				got := runToEnd(t, docsSession(t, on, fmt.Sprintf("%s-%d", filepath.Base(name), i)), f.text())
+				mode := schemas.Mode("")
+				if usesToolSearch.MatchString(f.text()) {
+					mode = schemas.ModeSearch
+				}
+				got := runToEnd(t, docsSession(t, on, fmt.Sprintf("%s-%d", filepath.Base(name), i), mode), f.text())
 				want := said(&f)
 				if len(want) == 0 && !slices.Contains(got, "failed: internal_error") {
 					return
@@ -50,7 +55,7 @@ func TestReal_DocsPrograms(t *testing.T) {
 	}
 	t.Run("every global is shown", func(t *testing.T) {
 		// What isn't ECMAScript's can't be assigned.
-		got := runToEnd(t, docsSession(t, node, "globals"), `for (const name of Object.getOwnPropertyNames(globalThis)) {
+		got := runToEnd(t, docsSession(t, node, "globals", ""), `for (const name of Object.getOwnPropertyNames(globalThis)) {
 			if (!Object.getOwnPropertyDescriptor(globalThis, name).writable) text(name);
 		}`)
 		for _, line := range got {
@@ -69,6 +74,8 @@ func TestReal_DocsPrograms(t *testing.T) {
 var (
 	usesNodes  = regexp.MustCompile(`\bnodes\.(list|get)\(`)
 	usesAgents = regexp.MustCompile(`\bagents\.run\(`)
+	// usesToolSearch tells which programs are those of Tool Search.
+	usesToolSearch = regexp.MustCompile(`\bopenclaw\.tools\b`)
 )
 
 // docsNode starts a host with what the documents' programs use. more, unless nil, adds to it; where there is a model, agents ask it.
@@ -107,9 +114,9 @@ func docsNode(t *testing.T, more func(*testing.T, *host.Node, string), model str
 }
 
 // docsSession opens a run that is bound to a session of its own.
-func docsSession(t *testing.T, node *host.Node, name string) *bus.Run {
+func docsSession(t *testing.T, node *host.Node, name string, mode schemas.Mode) *bus.Run {
 	t.Helper()
-	run, err := node.Client().Open(t.Context(), schemas.Open{Bind: true, Identity: schemas.Identity{
+	run, err := node.Client().Open(t.Context(), schemas.Open{Bind: true, Mode: mode, Identity: schemas.Identity{
 		Agent: schemas.DefaultAgent, SessionID: name, SessionKey: name, Run: name,
 	}})
 	if err != nil {
@@ -143,7 +150,7 @@ func runToEnd(t *testing.T, session *bus.Run, source string) (came []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for result, err := session.Do(ctx, "A program of the documents", source); ; result, err = session.Wait(ctx, result.RunID) {
+	for result, err := beginProgram(ctx, t, session, source); ; result, err = session.Wait(ctx, result.RunID) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,6 +171,19 @@ func runToEnd(t *testing.T, session *bus.Run, source string) (came []string) {
 			return append(append(came, "failed: "+string(result.Code)), strings.Split(result.Error, "\n")...)
 		}
 	}
+}
+
+// beginProgram runs a program in the way of its run's mode.
+func beginProgram(ctx context.Context, t *testing.T, session *bus.Run, source string) (*schemas.Result, error) {
+	t.Helper()
+	if session.Surface.Search != schemas.ToolSearchCode {
+		return session.Do(ctx, "A program of the documents", source)
+	}
+	input, err := json.Marshal(map[string]string{"code": source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session.Exec(ctx, schemas.Exec{CallID: "program", Input: input})
 }
 
 // said returns what the comment at the end of a program says of it.

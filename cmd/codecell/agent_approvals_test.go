@@ -122,7 +122,7 @@ func TestSpec_V4_P3_AgentIsAskedOfDirectCalls(t *testing.T) {
 	in, keys := io.Pipe()
 	defer keys.Close()
 	turn := cli{typed: in}.start(t, args...)
-	turn.errs.await(t, "direct: the model sees 1 tools")
+	turn.errs.await(t, "direct: the model sees 1 tool")
 	turn.errs.await(t, "approve? ")
 	if code := turn.stop(); code != exitInterrupted || len(lab.held) > 0 {
 		t.Errorf("exit code %d, %d calls made: %s", code, len(lab.held), turn.errs)

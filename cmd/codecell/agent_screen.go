@@ -123,7 +123,10 @@ func (s *screen) end(r *agent.Report) {
 
 // surfaceText is what the model sees, in a line.
 func surfaceText(f *schemas.Surface) string {
-	text := fmt.Sprintf("%s: the model sees %d tools", modeText(f.Mode, f.Search), len(f.Tools))
+	text := fmt.Sprintf("%s: the model sees %d tool", modeText(f.Mode, f.Search), len(f.Tools))
+	if len(f.Tools) != 1 {
+		text += "s"
+	}
 	if f.Mode != schemas.ModeDirect {
 		text += fmt.Sprintf(", and %d through them", f.CatalogSize)
 	}
