@@ -113,8 +113,14 @@ func TestProvider_PlaysAScript(t *testing.T) {
 			t.Errorf("%d %v %s\nwant %s", status, err, text, c.want)
 		}
 	}
+	if res, err := http.Get(r.url + "/models"); err != nil || res.StatusCode != http.StatusOK || res.Body.Close() != nil { //nolint:noctx // at once
+		t.Error(res, err)
+	}
+	if res, err := http.Post(r.url+"/chat/completions", "application/json", strings.NewReader(hello)); err != nil || res.StatusCode != http.StatusUnauthorized || res.Body.Close() != nil { //nolint:noctx // at once
+		t.Error(res, err)
+	}
 	all := r.records()
-	if len(all) != 6 || all[2].Bytes != len(tooled) || all[2].ToolBytes == 0 || all[0].SystemBytes != 8 || !cmp.Equal(all[2].Tools, []string{"a"}) || all[5].Status != http.StatusOK {
+	if len(all) != 8 || all[2].Bytes != len(tooled) || all[2].ToolBytes == 0 || all[0].SystemBytes != 8 || !cmp.Equal(all[2].Tools, []string{"a"}) || all[5].Status != http.StatusOK {
 		t.Errorf("%+v", all)
 	}
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,6 +63,48 @@ func TestCollection_SamplesTheSame(t *testing.T) {
 			t.Error("two samples differ")
 		}
 		before = c
+	}
+}
+
+// TestReal_L6_AllSurfacesSolveTheTasks measures a small catalog, whose every task each surface must solve.
+func TestReal_L6_AllSurfacesSolveTheTasks(t *testing.T) {
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "provider")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../provider")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var tools, queries bytes.Buffer
+	for i, what := range []string{"weather of a city", "price of a share", "route between two places", "meaning of a word"} {
+		id := fmt.Sprintf("server %d/find-%d", i%2, i)
+		parameters := json.RawMessage(`{"type":"object","required":["q"],"properties":{"q":{"type":"string"},"style":{"type":"string","default":null}}}`)
+		_ = json.NewEncoder(&tools).Encode(entry{ID: id, Server: id[:8], Name: id[9:], Description: "Finds the " + what + ".", Parameters: parameters})
+		_ = json.NewEncoder(&queries).Encode(query{Query: "I want the " + what, Gold: []string{id}})
+	}
+	for name, text := range map[string][]byte{"s.tools.jsonl": tools.Bytes(), "q.queries.jsonl": queries.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-provider", binary, "-data", dir, "-set", "s", "-queries", "q"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(out.String()) {
+		if !strings.HasPrefix(line, "{") {
+			continue
+		}
+		var r row
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if rows++; r.Solved != 1 || r.Calls != float64(r.Times) || r.Requests < 2 || r.RequestBytes < r.ShownBytes {
+			t.Errorf("%s", line)
+		}
+	}
+	if want := 2 * (len(surfaces) + len(surfaces) - 2); rows != want {
+		t.Errorf("%d rows, want %d", rows, want)
 	}
 }
 
