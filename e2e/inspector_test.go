@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // inspector is the MCP inspector's CLI with codecell as its server.
@@ -73,11 +76,82 @@ func TestReal_V1_Inspector(t *testing.T) {
 	})
 }
 
-func newInspector(t *testing.T, config string) inspector {
+// inMode are a mode's tools before a client of others, and a call in it that records 7.
+var inMode = map[string]struct {
+	config map[string]any
+	flags  []string
+	tools  []string
+	call   string
+	args   map[string]any
+}{
+	"direct": {
+		flags: []string{"--mode", "direct"}, tools: []string{"find", "grep", "ls", "read", "record"},
+		call: "record", args: map[string]any{"n": 7},
+	},
+	"tools": {
+		config: map[string]any{"codeMode": false, "toolSearch": map[string]any{"mode": "tools"}},
+		tools:  []string{"tool_call", "tool_describe", "tool_search"},
+		call:   "tool_call", args: map[string]any{"id": "mcp:fixture:record", "args": map[string]any{"n": 7}},
+	},
+	"directory": {
+		config: map[string]any{"toolSearch": map[string]any{"mode": "directory"}, "direct": []string{"ls"}}, flags: []string{"--model", "nobody/knows"},
+		tools: []string{"ls", "tool_call", "tool_describe", "tool_search"},
+		call:  "tool_call", args: map[string]any{"name": "record", "args": map[string]any{"n": 7}},
+	},
+	"code of Tool Search": {
+		flags: []string{"--mode", "search"}, tools: []string{"tool_search_code"},
+		call: "tool_search_code", args: map[string]any{"code": `return (await openclaw.tools.call("mcp:fixture:record", { n: 7 })).content`},
+	},
+	"code": {
+		config: map[string]any{"codeMode": true, "toolSearch": true}, tools: []string{"exec", "wait"},
+		call: "exec", args: map[string]any{"title": "Record", "code": `return (await MCP.fixture.record({ n: 7 })).content`},
+	},
+}
+
+// TestReal_V1_V2_InspectorInEachMode: a client that others wrote lists what `codecell tools --format mcp` prints, and reaches the
+// same tool in each mode.
+func TestReal_V1_V2_InspectorInEachMode(t *testing.T) {
+	t.Parallel()
+	for name, mode := range inMode {
+		t.Run(name, func(t *testing.T) {
+			fixture := newFixture(t)
+			config := writeJSON(t, filepath.Join(t.TempDir(), "codecell.json5"), with(map[string]any{
+				"mcpServers": servers{"fixture": fixture.server(t)}, "workspace": map[string]any{"root": t.TempDir()},
+			}, map[string]any{"tools": with(map[string]any{}, mode.config)}))
+			client := newInspector(t, config, mode.flags...)
+
+			type toolsOf struct{ Tools []map[string]any }
+			var listed toolsOf
+			client.ask(t, &listed, "--method", "tools/list")
+			var names []string
+			for _, tool := range listed.Tools {
+				names = append(names, fmt.Sprint(tool["name"]))
+			}
+			if slices.Sort(names); !slices.Equal(names, mode.tools) {
+				t.Fatalf("tools: %v, want %v", names, mode.tools)
+			}
+			printed := do(t, codecell(t, append([]string{"tools", "--format", "mcp", "--config", config}, mode.flags...)...), "")
+			if diff := cmp.Diff(decode[toolsOf](t, printed.stdout), listed); diff != "" {
+				t.Errorf("tools (- printed, + listed):\n%s", diff)
+			}
+
+			got := client.call(t, mode.call, mode.args)
+			if said := got.text(); got.IsError || !contains(said, `"text":"7"`) && !contains(said, "\n7\n") {
+				t.Errorf("%s: %+v", mode.call, got)
+			}
+			if calls := fixture.calls(); len(calls) != 1 || calls[0].n != 7 {
+				t.Errorf("it ran as %+v", calls)
+			}
+		})
+	}
+}
+
+// newInspector is an inspector of `codecell mcp` with these flags.
+func newInspector(t *testing.T, config string, flags ...string) inspector {
 	t.Helper()
 	return inspector{t: t, servers: writeJSON(t, filepath.Join(t.TempDir(), "servers.json"), map[string]any{
 		"mcpServers": map[string]any{
-			"codecell": map[string]any{"command": binary(t), "args": []string{"mcp", "--config", config}},
+			"codecell": map[string]any{"command": binary(t), "args": append([]string{"mcp", "--config", config}, flags...)},
 		},
 	})}
 }
