@@ -137,3 +137,24 @@ func TestReal_G10_Q4_AgentsOfAProgram(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
+
+// TestReal_V4_B5_TheKeyIsForTheProvider: the key comes from the environment, reaches the provider, and nobody else, whatever is
+// to be shown.
+func TestReal_V4_B5_TheKeyIsForTheProvider(t *testing.T) {
+	t.Parallel()
+	const key = "sk-e2e-4b1c7f0d9a"
+	host := startHost(t, writeJSON(t, filepath.Join(t.TempDir(), "codecell.json5"), map[string]any{"workspace": map[string]any{"root": t.TempDir()}}))
+	m := startLockedModel(t, key,
+		calls("exec", programOf(`console.log("`+key+`"); return 1`), script.Expect{}), says("Done."))
+	c := agentCommand(t, host, m, "Say it", "--mode", "code", "--api-key-env", "E2E_KEY", "--session", "open")
+	c.env = []string{
+		"E2E_KEY=" + key, "CODECELL_DEBUG_CODE_MODE=1", "CODECELL_DEBUG_MODEL_TRANSPORT=1", "CODECELL_DEBUG_MODEL_PAYLOAD=full-redacted", "CODECELL_DEBUG_SSE=peek",
+	}
+	got := do(t, c, "")
+	if got.code != 0 || !strings.Contains(got.stderr, "exec") {
+		t.Errorf("exit code %d: %s\n%s", got.code, got.stdout, got.stderr)
+	}
+	if strings.Contains(got.stderr, key) {
+		t.Errorf("the key is shown:\n%s", got.stderr)
+	}
+}

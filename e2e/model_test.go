@@ -35,6 +35,12 @@ var buildModel = sync.OnceValues(func() (string, error) {
 // fails the test.
 func startModel(t *testing.T, steps ...script.Step) *model {
 	t.Helper()
+	return startLockedModel(t, "", steps...)
+}
+
+// startLockedModel is startModel, and requests must have the key, if there is one.
+func startLockedModel(t *testing.T, key string, steps ...script.Step) *model {
+	t.Helper()
 	path, err := buildModel()
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +48,7 @@ func startModel(t *testing.T, steps ...script.Step) *model {
 	dir := t.TempDir()
 	m := &model{log: filepath.Join(dir, "log")}
 	m.process = start(t, command{path: path, args: []string{
-		"-script", writeJSON(t, filepath.Join(dir, "script.json"), script.Script{Steps: steps}), "-log", m.log,
+		"-script", writeJSON(t, filepath.Join(dir, "script.json"), script.Script{Steps: steps}), "-log", m.log, "-key", key,
 	}})
 	m.url = m.line("http://")
 	t.Cleanup(func() {
