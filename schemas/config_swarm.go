@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,10 @@ type SwarmConfig struct {
 	TimeoutSeconds *float64 `json:"timeoutSeconds"`
 	MaxRequests    *float64 `json:"maxRequests"`
 	MaxTokens      *float64 `json:"maxTokens"`
+	// Agents are the agents that one may start besides its own kind, Models the models that it may ask for besides those
+	// of the configuration. Take them from [Swarm.MayStart] and [Swarm.MayUse].
+	Agents []string `json:"agents"`
+	Models []string `json:"models"`
 }
 
 // UnmarshalJSON reads the short forms and the object, which turns the swarm on unless it says enabled: false.
@@ -44,6 +49,20 @@ type Swarm struct {
 	// Requests and Tokens bound what each child asks of its model. Defaults 24 requests and no bound.
 	Requests int
 	Tokens   int64
+
+	// Others and Models are tools.swarm.agents and models as they stand there: see MayStart and MayUse.
+	Others, Models []string
+}
+
+// MayStart tells whether an agent may start one of that name: its own kind, and what tools.swarm.agents lists.
+func (s *Swarm) MayStart(own, name string) bool {
+	return name == own || slices.Contains(s.Others, name) || slices.Contains(s.Others, "*")
+}
+
+// MayUse tells whether an agent may be started with a model, "provider/model", that isn't configured for it: one that a
+// pattern of tools.swarm.models matches, as in models.
+func (s *Swarm) MayUse(model string) bool {
+	return slices.ContainsFunc(s.Models, func(pattern string) bool { return matchModel(pattern, model) })
 }
 
 // Swarm gives the effective setting of tools.swarm: off unless something turns it on.
@@ -56,5 +75,6 @@ func (c *Config) Swarm() Swarm {
 		Enabled: s.Enabled == SwitchOn, Depth: limit(1, 1, 5, s.MaxDepth), Agents: limit(8, 1, 64, s.MaxAgents),
 		Total: limit(64, 1, 1000, s.MaxTotal), Timeout: time.Duration(limit(600, 1, 86_400, s.TimeoutSeconds)) * time.Second,
 		Requests: limit(24, 1, 1000, s.MaxRequests), Tokens: int64(positive(s.MaxTokens)),
+		Others: s.Agents, Models: s.Models,
 	}
 }

@@ -47,6 +47,9 @@ func (s *Swarm) plan(call *schemas.Call, args *schemas.SpawnArgs) (*Turn, error)
 	if _, ok := config.Agents.Entries[name]; !ok && name != parent.Agent && name != schemas.DefaultAgent {
 		return nil, denied("agent: there is no agent %.64q: use one of agents.entries of the configuration, or leave it out", name)
 	}
+	if own := cmp.Or(parent.Agent, schemas.DefaultAgent); !s.limits.MayStart(own, name) {
+		return nil, denied("agent: %.64q may not be started by agent %.64q: tools.swarm.agents of the configuration doesn't list it. Leave agent out", name, own)
+	}
 	entry, id := config.Agent(name), bus.NewAgentID(s.id)
 	turn := &Turn{
 		Client: s.client, Provider: s.o.Provider, Mode: args.Mode, Instructions: childInstructions(entry.Instructions),
@@ -64,7 +67,11 @@ func (s *Swarm) plan(call *schemas.Call, args *schemas.SpawnArgs) (*Turn, error)
 		return nil, denied("the session key and the run's id, with an agent's id behind them, have %d and %d bytes, and %d are allowed: "+
 			"use shorter ones where the turn is started", len(turn.Identity.SessionKey), len(turn.Identity.Run), maxIdentityBytes)
 	}
-	turn.Provider.Model = cmp.Or(args.Model, entry.Model, s.o.Provider.Model)
+	configured := cmp.Or(entry.Model, s.o.Provider.Model)
+	turn.Provider.Model = cmp.Or(args.Model, configured)
+	if turn.Provider.Model != configured && !s.limits.MayUse(turn.Provider.Ref()) {
+		return nil, denied("model: agents may not be started with %.100q: tools.swarm.models of the configuration doesn't list it. Leave model out", args.Model)
+	}
 	if turn.Provider.Model == "" {
 		return nil, denied("model: agent %.64q has none: give one, or set agents.entries.<agent>.model or provider.model in the configuration", name)
 	}

@@ -100,7 +100,7 @@ func TestSpec_G10_A6_RestrictedRuns(t *testing.T) {
 
 // A child gets nothing that its parent hasn't.
 func TestSpec_G10_ChildrenInherit(t *testing.T) {
-	n := swarmNode(t, newModel(t, echoes), "", `agents: {entries: {wide: {}}}`)
+	n := swarmNode(t, newModel(t, echoes), `agents: ["wide"]`, `agents: {entries: {wide: {}}}`)
 	events, err := n.Client().Watch(t.Context(), bus.Facts("turn"))
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestSpec_G10_O5_WordsOfAgents(t *testing.T) {
 		return echoes(c)
 	})
 	s := serveTools(t, `[{"name":"say","inputSchema":{}}]`)
-	n := swarmNode(t, m, "maxDepth: 2", fmt.Sprintf(
+	n := swarmNode(t, m, `maxDepth: 2, agents: ["*"]`, fmt.Sprintf(
 		`mcpServers: {far: {url: %q}}, agents: {entries: {own: {tools: {allow: ["echo", "sessions_spawn", "agents_wait"]}}, wide: {}}}`, s.URL))
 	for code, untrusted := range map[string]bool{
 		`(await agents.run({task: "x", agent: "own"})).text`:                         false,

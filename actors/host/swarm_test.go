@@ -13,7 +13,7 @@ import (
 
 func TestSpec_G10_SpawnAndWait(t *testing.T) {
 	m := newModel(t, echoes)
-	n := swarmNode(t, m, "", `agents: {entries: {scribe: {model: "writer", instructions: "Write well."}}}`)
+	n := swarmNode(t, m, `agents: ["scribe"]`, `agents: {entries: {scribe: {model: "writer", instructions: "Write well."}}}`)
 	run := open(t, n, "a")
 	got := value[struct {
 		Spawned []schemas.Spawned
@@ -320,6 +320,29 @@ func TestSpec_G10_HostileInput(t *testing.T) {
 		got := value[string](t, exec(t, theirs, `try { return JSON.stringify(await `+code+`) } catch (e) { return e.message }`))
 		if !strings.Contains(got, want) {
 			t.Errorf("%.60s: %.300q, want %q", code, got, want)
+		}
+	}
+}
+
+// An agent starts its own kind with the configured model, and others only where the operator says so: a child could do
+// more than its parent otherwise, or cost more.
+func TestSpec_G10_OnlyListedAgentsAndModels(t *testing.T) {
+	for _, tc := range []struct{ settings, args, want string }{
+		{"", `{task: "x"}`, "accepted"},
+		{"", `{task: "x", agent: "default"}`, "accepted"},
+		{"", `{task: "x", agent: "wide"}`, "tools.swarm.agents"},
+		{`agents: ["scribe"]`, `{task: "x", agent: "wide"}`, "tools.swarm.agents"},
+		{`agents: ["wide"]`, `{task: "x", agent: "wide"}`, "accepted"},
+		{`agents: ["*"]`, `{task: "x", agent: "wide"}`, "accepted"},
+		{"", `{task: "x", model: "m"}`, "accepted"},
+		{"", `{task: "x", model: "dear"}`, "tools.swarm.models"},
+		{`models: ["openai/de*"]`, `{task: "x", model: "dear"}`, "accepted"},
+		{`models: ["openai/de*"]`, `{task: "x", model: "dire"}`, "tools.swarm.models"},
+	} {
+		n := swarmNode(t, newModel(t, echoes), tc.settings, `agents: {entries: {wide: {}, scribe: {}}}`)
+		got := value[string](t, exec(t, open(t, n, "a"), `try { return (await sessions_spawn(`+tc.args+`)).status } catch (e) { return e.message }`))
+		if !strings.Contains(got, tc.want) {
+			t.Errorf("{%s} %s: %s, want %q", tc.settings, tc.args, got, tc.want)
 		}
 	}
 }
