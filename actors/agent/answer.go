@@ -106,13 +106,19 @@ func (g *gathering) say(text string) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	g.text.WriteString(text)
 	text = g.mask(g.held + text)
-	at := len(text) - min(len(text), max(0, len(g.secret)-1))
-	for at < len(text) && !strings.HasPrefix(g.secret, text[at:]) {
-		at++
-	}
+	at := unfinished(text, g.secret)
 	if g.held = text[at:]; at > 0 {
 		g.heard(text[:at])
 	}
+}
+
+// unfinished is where a text begins to end like the beginning of a secret; its length if it doesn't.
+func unfinished(text, secret string) int {
+	at := len(text) - min(len(text), max(0, len(secret)-1))
+	for at < len(text) && !strings.HasPrefix(secret, text[at:]) {
+		at++
+	}
+	return at
 }
 
 // end lets out what was held back.
@@ -172,7 +178,7 @@ func (g *gathering) clean(text string) string { return g.mask(strings.ToValidUTF
 
 // answer gives what has come so far.
 func (g *gathering) answer() *answer {
-	a := &answer{text: g.mask(g.text.String()), finish: g.clean(schemas.Prefix(g.finish, 40)), dropped: g.dropped}
+	a := &answer{text: g.mask(g.text.String()), finish: schemas.Prefix(g.clean(g.finish), 40), dropped: g.dropped}
 	for _, c := range g.calls {
 		a.calls = append(a.calls, schemas.SaidCall{ID: g.clean(c.id), Name: g.clean(c.name), Arguments: g.clean(c.arguments.String())})
 	}

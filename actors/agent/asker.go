@@ -209,7 +209,7 @@ func (t *try) fault(err error) error {
 	if t.status == 0 {
 		return p.unreachable(err)
 	}
-	return lost(p.mask("the provider's answer broke off or can't be read: " + readable(err.Error())))
+	return lost("the provider's answer broke off or can't be read: " + p.quote(err.Error()))
 }
 
 // watch stands between the SDK and the wire: it holds the request against the surface (A4) and the answer to its bounds.
@@ -228,10 +228,10 @@ func (t *try) watch(req *http.Request, next option.MiddlewareNext) (*http.Respon
 		return nil, err
 	}
 	t.status = res.StatusCode
-	res.Body = body{res.Body, t.vigil}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	isJSON := kind == "application/json" || strings.HasSuffix(kind, "+json")
 	stream := !t.asker.turn.Provider.NoStream
+	res.Body = &body{ReadCloser: res.Body, vigil: t.vigil, shape: shape{events: !isJSON}}
 	switch {
 	case t.status < 200 || t.status > 299:
 		said, err := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
@@ -253,11 +253,11 @@ func (t *try) watch(req *http.Request, next option.MiddlewareNext) (*http.Respon
 	case stream && kind == "text/event-stream", !stream && isJSON, kind == "" && stream:
 		return res, nil
 	}
-	said, _ := io.ReadAll(io.LimitReader(res.Body, maxTold)) // as much of it as there is
-	_ = res.Body.Close()                                     // nobody wants the rest
-	return nil, &faultError{status: t.status, text: t.asker.turn.Provider.mask(fmt.Sprintf(
+	said, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // as much of it as there is
+	_ = res.Body.Close()                                        // nobody wants the rest
+	return nil, &faultError{status: t.status, text: fmt.Sprintf(
 		"the provider answered with %q, where a turn reads application/json or text/event-stream; check provider.url. It begins: %s",
-		kind, readable(string(said))))}
+		t.asker.turn.Provider.quote(kind), t.asker.turn.Provider.quote(string(said)))}
 }
 
 // bodyOf reads a request's body, which is there again afterwards.

@@ -27,6 +27,7 @@ var (
 	errSilent   = errors.New("the provider has fallen silent")
 	errIdle     = errors.New("the provider sends nothing of use")
 	errTooLarge = errors.New("the provider's answer is too large")
+	errTooMany  = errors.New("the provider's answer has too many parts")
 )
 
 // vigil watches one request: a provider that sends nothing for a while, or nothing of use for long, is given up.
@@ -63,9 +64,10 @@ func (v *vigil) end() { v.timer.Stop() }
 type body struct {
 	io.ReadCloser
 	vigil *vigil
+	shape shape
 }
 
-func (b body) Read(p []byte) (int, error) {
+func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	v := b.vigil
 	if n > 0 {
@@ -75,6 +77,9 @@ func (b body) Read(p []byte) (int, error) {
 	case v.read > maxAnswer:
 		v.cancel(errTooLarge)
 		return 0, errTooLarge
+	case !b.shape.holds(p[:n]):
+		v.cancel(errTooMany)
+		return 0, errTooMany
 	case time.Since(v.start)-time.Duration(v.used.Load()) > maxIdle*v.silence:
 		v.cancel(errIdle)
 		return 0, errIdle
@@ -91,6 +96,8 @@ func (v *vigil) fault(ctx context.Context) *faultError {
 		return lost(fmt.Sprintf("the provider kept the connection open for %s and sent nothing of use", maxIdle*v.silence))
 	case errors.Is(cause, errTooLarge):
 		return &faultError{text: fmt.Sprintf("the provider's answer is larger than %d MiB", maxAnswer>>20)}
+	case errors.Is(cause, errTooMany):
+		return &faultError{text: fmt.Sprintf("the provider's answer, or one event of it, has more than %d values, which no model's has", maxValues)}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openai/openai-go/v3"
 
+	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 )
 
@@ -223,7 +224,21 @@ func (r *running) do(ctx context.Context, c *call) outcome {
 	if err != nil {
 		return r.broken(ctx, err)
 	}
-	return resultOutcome(result)
+	o := resultOutcome(result)
+	if c.foreign(r.run.Host) {
+		o.gone = nil
+	}
+	return o
+}
+
+// foreign tells whether a wait is for something of another host, whose end isn't this run's.
+func (c *call) foreign(host string) bool {
+	in, refused := schemas.ParseWaitInput(schemas.JSON(c.Arguments))
+	if c.Name != waitTool || refused != nil {
+		return false
+	}
+	owner, err := bus.HostOf(in.RunID)
+	return err == nil && owner != host
 }
 
 // broken is the outcome of a call without an answer.
@@ -232,7 +247,10 @@ func (r *running) broken(ctx context.Context, err error) outcome {
 		return failure("This call was stopped before it ended, with the turn. It may have run.")
 	}
 	o := failure(err.Error())
-	if e, ok := errors.AsType[*schemas.Error](err); !ok || e.Code == schemas.RuntimeUnavailable {
+	e, refused := errors.AsType[*schemas.Error](err)
+	switch {
+	case errors.Is(err, bus.ErrTooLarge), errors.Is(err, bus.ErrBusy): // nothing was sent
+	case !refused || e.Code == schemas.RuntimeUnavailable:
 		o.gone = err
 	}
 	return o

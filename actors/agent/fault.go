@@ -74,7 +74,7 @@ var fullWords = regexp.MustCompile(`(?i)context[ _-]?(length|window|size)|maximu
 // told says what a provider's own words for a failure come to.
 func (p *Provider) told(status int, body []byte) *faultError {
 	said, code := explained(body)
-	said = p.mask(said)
+	said = p.quote(said)
 	name := strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
 	f := &faultError{status: status, text: "the provider answered " + name}
 	if said != "" {
@@ -144,7 +144,7 @@ func explained(body []byte) (message, code string) {
 			break
 		}
 		if message = f.Message; message != "" || len(f.Error)+len(f.Detail) == 0 {
-			return readable(message), cmp.Or(strings.Trim(string(f.Code), `"`), f.Type)
+			return message, cmp.Or(strings.Trim(string(f.Code), `"`), f.Type)
 		}
 		rest = slices.Concat(f.Error, f.Detail)
 	}
@@ -152,7 +152,7 @@ func explained(body []byte) (message, code string) {
 	if json.Unmarshal(rest, &text) != nil {
 		text = string(rest)
 	}
-	return readable(text), ""
+	return text, ""
 }
 
 // readable is a text from a provider as one line of an error.
@@ -190,11 +190,14 @@ func (p *Provider) unreachable(err error) *faultError {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the address, which is told
 	}
-	return lost(p.mask(fmt.Sprintf("the provider at %s can't be reached: %s", p.URL, readable(err.Error()))))
+	return lost(fmt.Sprintf("the provider at %s can't be reached: %s", p.mask(p.URL), p.quote(err.Error())))
 }
 
 // minSecret is the length from which a key is one: local servers are given words such as "none".
 const minSecret = 8
+
+// maxHint is how much of a key's beginning tells nothing: most begin alike.
+const maxHint = 4
 
 // secret is the key, if it is one.
 func (p *Provider) secret() string {
@@ -202,6 +205,15 @@ func (p *Provider) secret() string {
 		return ""
 	}
 	return p.Key
+}
+
+// quote is a text of the provider's, which may be cut off, as one line of an error.
+func (p *Provider) quote(text string) string {
+	text = p.mask(text)
+	if at := unfinished(text, p.secret()); len(text)-at > maxHint {
+		text = text[:at]
+	}
+	return readable(text)
 }
 
 // mask takes the key out of a text, whoever put it there (B5).
