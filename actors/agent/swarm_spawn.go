@@ -40,7 +40,7 @@ func (s *Swarm) plan(call *schemas.Call, args *schemas.SpawnArgs) (*Turn, error)
 		return nil, err
 	}
 	config, parent := s.o.Config, &call.Identity
-	if parent.Depth >= s.limits.Depth {
+	if parent.Depth < 0 || parent.Depth >= s.limits.Depth {
 		return nil, denied("agents at depth %d can't start others: tools.swarm.maxDepth is %d. Do the task yourself", parent.Depth, s.limits.Depth)
 	}
 	name := cmp.Or(args.Agent, parent.Agent, schemas.DefaultAgent)

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -345,8 +346,11 @@ func failed(code schemas.Code, message string) *schemas.Result {
 	return &schemas.Result{Status: schemas.StatusFailed, Code: code, Error: message}
 }
 
-// maxIdentityBytes bounds one field of an identity.
-const maxIdentityBytes = 256
+// maxIdentityBytes bounds one field of an identity; maxDepth is more than tools.swarm.maxDepth can be.
+const (
+	maxIdentityBytes = 256
+	maxDepth         = 64
+)
 
 // checkIdentity refuses a run that nobody could be asked to prove they own.
 func checkIdentity(id *schemas.Identity) *schemas.Error {
@@ -364,6 +368,9 @@ func checkIdentity(id *schemas.Identity) *schemas.Error {
 		if len(f.value) > maxIdentityBytes {
 			return schemas.Refuse(f.name, f.name+" is too long: 256 bytes are allowed")
 		}
+	}
+	if id.Depth < 0 || id.Depth > maxDepth { // below 0, those under it would be too many before they are too deep
+		return schemas.Refuse("identity.depth", fmt.Sprintf("identity.depth must be from 0 to %d, not %d", maxDepth, id.Depth))
 	}
 	return nil
 }

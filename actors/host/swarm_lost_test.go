@@ -3,6 +3,8 @@ package host_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +76,15 @@ func TestSpec_G10_DepthIsCheckedTwice(t *testing.T) {
 	at := schemas.Address{Host: hostID, Run: bus.NewRunID(hostID), Cell: bus.NewRunID(hostID)}
 	if _, fail := forge[schemas.Spawned](t, n, at, id, schemas.SpawnTool, `{"task": "x"}`); fail == nil || fail.Effect != schemas.NotStarted {
 		t.Errorf("%+v", fail)
+	}
+	for _, wrong := range []int{-1, math.MinInt, math.MaxInt} {
+		id.Depth, id.SessionKey = wrong, "k"
+		if _, err := n.Client().Open(t.Context(), schemas.Open{Identity: id}); err == nil || !strings.Contains(err.Error(), "identity.depth") {
+			t.Errorf("a run at depth %d: %v", wrong, err)
+		}
+		if _, fail := forge[schemas.Spawned](t, n, at, id, schemas.SpawnTool, `{"task": "x"}`); fail == nil || fail.Effect != schemas.NotStarted {
+			t.Errorf("an agent at depth %d: %+v", wrong, fail)
+		}
 	}
 	id.Depth, id.SessionKey = 0, string(make([]byte, 250))
 	if _, fail := forge[schemas.Spawned](t, n, at, id, schemas.SpawnTool, `{"task": "x"}`); fail == nil {
