@@ -45,6 +45,15 @@ func (s *Surface) Tool(name string) (*SurfaceTool, bool) {
 	return &s.Tools[i], true
 }
 
+// Callable gives the tool that a model means by a name: [Surface.Tool], or that which has [DispatchAction] for another name.
+func (s *Surface) Callable(name string) (*SurfaceTool, bool) {
+	if t, ok := s.Tool(name); ok || name != DispatchAction {
+		return t, ok
+	}
+	t, ok := s.Tool(ToolCallTool)
+	return t, ok && t.Control
+}
+
 // CheckPayload holds the names of the tools in a provider's final payload against the surface: each control tool
 // exactly once, every other tool of the surface at most once, and nothing else. A payload that isn't so aborts the
 // request, so that no hidden tool is shown by mistake (A4).

@@ -19,6 +19,20 @@ func surfaceOf(mode schemas.Mode, control, others string) schemas.Surface {
 	return s
 }
 
+func TestSpec_L2_DispatchActionIsToolCall(t *testing.T) {
+	search := schemas.Surface{Tools: []schemas.SurfaceTool{{Name: schemas.ToolCallTool, Control: true, Direct: true}}}
+	if tool, ok := search.Callable(schemas.DispatchAction); !ok || tool.Name != schemas.ToolCallTool {
+		t.Errorf("%v, %v", tool, ok)
+	}
+	if err := search.CheckPayload([]string{schemas.ToolCallTool, schemas.DispatchAction}); err == nil {
+		t.Error("a payload shows the other name too")
+	}
+	plugin := schemas.Surface{Tools: []schemas.SurfaceTool{{Name: schemas.ToolCallTool, Direct: true}}}
+	if _, ok := plugin.Callable(schemas.DispatchAction); ok {
+		t.Error("a plugin's tool has another name too")
+	}
+}
+
 func TestSpec_A4_CheckPayload(t *testing.T) {
 	code := surfaceOf(schemas.ModeCode, "exec wait", "message computer")
 	direct := surfaceOf(schemas.ModeDirect, "", "read write")

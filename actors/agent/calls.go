@@ -107,7 +107,7 @@ func (r *running) resolve(a *answer) []call {
 		if c.wire == "" || len(c.wire) > maxCallID || slices.ContainsFunc(calls[:i], func(o call) bool { return o.wire == c.wire }) {
 			c.wire = c.ID
 		}
-		if c.tool, _ = r.run.Surface.Tool(said.Name); c.tool == nil {
+		if c.tool, _ = r.run.Surface.Callable(said.Name); c.tool == nil {
 			c.Name = harmless(said.Name)
 		}
 		if blank := strings.TrimSpace(c.Arguments); (blank == "" || blank == "null") && a.finish != finishLength {
