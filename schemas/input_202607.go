@@ -46,16 +46,20 @@ func ParseExecInput202607(input JSON) (ExecInput, *Error) {
 	default:
 		return in, Refuse("language", fmt.Sprintf("language: expected %q or %q, got %q", LanguageJavaScript, LanguageTypeScript, shorten(in.Language, 40)))
 	}
+	in.Title, err = f.titleFor(in.Code)
+	return in, err
+}
+
+// titleFor reads the title of a program. Without one it is made of the program.
+func (f fields) titleFor(code string) (string, *Error) {
 	title, err := f.text("title")
 	if err != nil {
-		return in, err
+		return "", err
 	}
 	if strings.TrimSpace(title) == "" {
-		in.Title = titleOf(in.Code)
-		return in, nil
+		return titleOf(code), nil
 	}
-	in.Title, err = oneLine(title)
-	return in, err
+	return oneLine(title)
 }
 
 // titleOf makes a title of a program: the first line with something to say, cut to [MaxTitle] characters.

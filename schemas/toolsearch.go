@@ -6,15 +6,6 @@ import (
 	"math"
 )
 
-// Names of the control tools of Tool Search besides tool_search_code (L2).
-const (
-	ToolSearchTool   = "tool_search"
-	ToolDescribeTool = "tool_describe"
-	ToolCallTool     = "tool_call"
-	// DispatchAction is another name of [ToolCallTool].
-	DispatchAction = "dispatch_action"
-)
-
 // Limits of one call of a control tool (L2).
 const (
 	// MaxToolQueries is how many searches it makes.

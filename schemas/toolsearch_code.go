@@ -1,12 +1,6 @@
 package schemas
 
-import (
-	"strings"
-	"sync"
-)
-
-// ToolSearchCodeTool is the name of the control tool of Tool Search in mode code (L1).
-const ToolSearchCodeTool = "tool_search_code"
+import "sync"
 
 var toolSearchCodeFields = []string{"code", "title"}
 
@@ -33,15 +27,7 @@ func ParseToolSearchCodeInput(input JSON) (ExecInput, *Error) {
 	if in.Code, err = f.program(); err != nil {
 		return in, err
 	}
-	title, err := f.text("title")
-	if err != nil {
-		return in, err
-	}
-	if strings.TrimSpace(title) == "" {
-		in.Title = titleOf(in.Code)
-		return in, nil
-	}
-	in.Title, err = oneLine(title)
+	in.Title, err = f.titleFor(in.Code)
 	return in, err
 }
 

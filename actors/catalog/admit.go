@@ -50,10 +50,6 @@ func sourceNoun(s schemas.Source) string {
 	}
 }
 
-// controlNames are the tools by which a model drives the catalog. The shell tool may be called
-// exec (X9), so that name isn't among them.
-var controlNames = []string{"wait", "tool_search", "tool_describe", "tool_call", "dispatch_action", "tool_search_code"}
-
 // admit chooses the tools of a catalog, in catalog order.
 func admit(tools []schemas.Tool) (entries []*Entry, problems []Problem) {
 	quarantine := func(t *schemas.Tool, reason string) {
@@ -62,7 +58,7 @@ func admit(tools []schemas.Tool) (entries []*Entry, problems []Problem) {
 	sorted := make([]*schemas.Tool, 0, len(tools))
 	for i := range tools {
 		t := &tools[i]
-		if t.DirectOnly || t.Source == schemas.SourceNative && t.Owner == "core" && slices.Contains(controlNames, t.Name) {
+		if t.DirectOnly || t.Source == schemas.SourceNative && t.Owner == "core" && schemas.IsControlName(t.Name) {
 			continue
 		}
 		if reason := unfit(t); reason != "" {

@@ -130,10 +130,10 @@ func (m *admitting) coding() (*run.Admission, error) {
 	}
 	s := schemas.Surface{Mode: schemas.ModeCode, CatalogSize: cat.Size(), Sources: cat.Counts(), Tools: []schemas.SurfaceTool{
 		{
-			Control: true, Name: policy.Exec, Title: "Run a program", Description: cat.ExecDescription(m.limits, 0), InputSchema: input,
+			Control: true, Name: schemas.ExecTool, Title: "Run a program", Description: cat.ExecDescription(m.limits, 0), InputSchema: input,
 		},
 		{
-			Control: true, Name: policy.Wait, Title: "Continue a program", Description: cat.WaitDescription(),
+			Control: true, Name: schemas.WaitTool, Title: "Continue a program", Description: cat.WaitDescription(),
 			InputSchema: schemas.WaitInputSchema(),
 		},
 	}}

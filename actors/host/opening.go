@@ -58,7 +58,7 @@ func present(c *schemas.Config, ask *schemas.Open) presentation {
 		return presentation{mode: schemas.ModeCode, firm: true}
 	}
 	traits := c.TraitsOf(ask.Model)
-	p := presentation{raw: ask.Raw, early: ask.Front && !ask.Raw, mode: policy.Engaged(c, policy.Turn{
+	p := presentation{raw: ask.Raw, early: ask.Front && !ask.Raw, mode: policy.Activation(c, policy.Turn{
 		Agent: ask.Identity.Agent, Model: ask.Model, Preferred: traits.Preferred() || ask.Front && ask.Model == "",
 		Raw: ask.Raw, Asked: ask.Mode,
 	})}

@@ -9,25 +9,16 @@ type Turn struct {
 	Model string
 	// Preferred: the model is flagged as one that does better with Code Mode; "auto" means on for it.
 	Preferred bool
-	// Tools are the effective tools. A run without any never engages (A3).
-	Tools []schemas.Tool
 	// Raw: a plain model call without tools.
 	Raw bool
 	// Asked is what the caller asked for in place of what the configuration says; empty is [schemas.ModeAuto].
 	Asked schemas.Mode
 }
 
-// Activation decides how a model reaches its tools (F1, F3, A3). It doesn't know whether a guest
-// can be had: if [schemas.ModeCode] can't be served, the turn fails; it never falls back to [schemas.ModeDirect] (A4).
+// Activation decides how a model reaches its tools, as soon as there are any (F1, F3): without, nothing engages (A3). It
+// doesn't know whether a guest can be had: if [schemas.ModeCode] can't be served, the turn fails; it never falls back to
+// [schemas.ModeDirect] (A4).
 func Activation(c *schemas.Config, t Turn) schemas.Mode {
-	if len(t.Tools) == 0 {
-		return schemas.ModeDirect
-	}
-	return Engaged(c, t)
-}
-
-// Engaged is the [Activation] of a run as soon as it has tools, whatever they are: Tools of the turn are not looked at.
-func Engaged(c *schemas.Config, t Turn) schemas.Mode {
 	if c == nil || t.Raw {
 		return schemas.ModeDirect
 	}

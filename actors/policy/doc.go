@@ -1,6 +1,5 @@
 // Package policy decides, and does nothing else: which tools a run has (F4), whether Code Mode or
-// Tool Search presents them (F1, F3, A1–A3), what the model then sees (A2), and whether a payload
-// for a provider is what it must be (A4). Its functions are pure: the same configuration, identity
+// Tool Search presents them (F1, F3, A1–A3), and what the model then sees (A2). Its functions are pure: the same configuration, identity
 // and tools give the same answer, and nothing is kept between calls.
 //
 // It fails closed. The zero [Rules] allow nothing, a configuration that is missing allows nothing,

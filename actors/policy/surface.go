@@ -6,21 +6,12 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// Names of the two tools of Code Mode.
-const (
-	Exec = "exec"
-	Wait = "wait"
-	// Message stays visible to the model whenever it is enabled (A2).
-	Message = "message"
-)
-
-// controls are tools by which a model drives a catalog. They are never in one (C1). The plain
-// shell tool may be called exec (X9), so that name isn't among them.
-var controls = []string{Wait, "tool_search", "tool_describe", "tool_call", "dispatch_action", "tool_search_code"}
+// message stays visible to the model whenever it is enabled (A2).
+const message = "message"
 
 // IsControl tells whether a tool drives a catalog. A tool of that name from elsewhere doesn't.
 func IsControl(t *schemas.Tool) bool {
-	return t.Source == schemas.SourceNative && t.Tier == schemas.TierCore && slices.Contains(controls, t.Name)
+	return t.Source == schemas.SourceNative && t.Tier == schemas.TierCore && schemas.IsControlName(t.Name)
 }
 
 // Split divides effective tools for a mode that hides them, keeping their order. direct is what the model sees
@@ -31,7 +22,7 @@ func IsControl(t *schemas.Tool) bool {
 // mode's control tools, and nothing from elsewhere that of message; such a lookalike of message is in the
 // catalog only, if it can be there at all.
 func Split(tools []schemas.Tool, mode schemas.Mode) (direct, catalog []schemas.Tool) {
-	ours, shown := map[string]bool{Message: true}, make(map[string]bool)
+	ours, shown := map[string]bool{message: true}, make(map[string]bool)
 	for _, name := range Reserved(mode) {
 		ours[name], shown[name] = true, true
 	}
@@ -45,7 +36,7 @@ func Split(tools []schemas.Tool, mode schemas.Mode) (direct, catalog []schemas.T
 			continue
 		}
 		native := t.Source == schemas.SourceNative
-		visible := t.DirectOnly && (native || !ours[t.Name]) || native && t.Name == Message
+		visible := t.DirectOnly && (native || !ours[t.Name]) || native && t.Name == message
 		if visible && !shown[t.Name] {
 			shown[t.Name] = true
 			direct = append(direct, t)
@@ -61,9 +52,9 @@ func Split(tools []schemas.Tool, mode schemas.Mode) (direct, catalog []schemas.T
 func Reserved(mode schemas.Mode) []string {
 	switch mode {
 	case schemas.ModeCode:
-		return []string{Exec, Wait}
+		return []string{schemas.ExecTool, schemas.WaitTool}
 	case schemas.ModeSearch:
-		return controls[1:]
+		return schemas.ToolSearchNames()
 	default:
 		return nil
 	}

@@ -11,26 +11,24 @@ import (
 
 // TestSpec_F1_Activation is the decision in all its parts.
 func TestSpec_F1_Activation(t *testing.T) {
-	some := []schemas.Tool{native("read")}
 	for _, tc := range []struct {
 		name, config string
 		turn         policy.Turn
 		want         schemas.Mode
 	}{
-		{"nothing said", `{}`, policy.Turn{Tools: some}, schemas.ModeDirect},
-		{"nothing said, preferred model", `{}`, policy.Turn{Tools: some, Preferred: true}, schemas.ModeCode},
-		{"on", `{tools: {codeMode: true}}`, policy.Turn{Tools: some}, schemas.ModeCode},
-		{"off for a preferred model", `{tools: {codeMode: false}}`, policy.Turn{Tools: some, Preferred: true}, schemas.ModeDirect},
-		{"object without enabled", `{tools: {codeMode: {mode: "only"}}}`, policy.Turn{Tools: some, Preferred: true}, schemas.ModeDirect},
-		{"auto", `{tools: {codeMode: {enabled: "auto"}}}`, policy.Turn{Tools: some}, schemas.ModeDirect},
-		{"auto, preferred model", `{tools: {codeMode: "auto"}}`, policy.Turn{Tools: some, Preferred: true}, schemas.ModeCode},
-		{"by model", `{agents: {defaults: {models: {"p/m": {codeMode: true}}}}}`, policy.Turn{Model: "p/m", Tools: some}, schemas.ModeCode},
-		{"other model", `{agents: {defaults: {models: {"p/m": {codeMode: true}}}}}`, policy.Turn{Model: "p/n", Tools: some}, schemas.ModeDirect},
-		{"A3: no tools", `{tools: {codeMode: true, toolSearch: true}}`, policy.Turn{}, schemas.ModeDirect},
-		{"A3: raw call", `{tools: {codeMode: true}}`, policy.Turn{Tools: some, Raw: true}, schemas.ModeDirect},
-		{"F3: search", `{tools: {toolSearch: true}}`, policy.Turn{Tools: some}, schemas.ModeSearch},
-		{"F3: code mode wins", `{tools: {codeMode: true, toolSearch: true}}`, policy.Turn{Tools: some}, schemas.ModeCode},
-		{"F3: search where code mode is off", `{tools: {codeMode: false, toolSearch: {mode: "tools"}}}`, policy.Turn{Tools: some, Preferred: true}, schemas.ModeSearch},
+		{"nothing said", `{}`, policy.Turn{}, schemas.ModeDirect},
+		{"nothing said, preferred model", `{}`, policy.Turn{Preferred: true}, schemas.ModeCode},
+		{"on", `{tools: {codeMode: true}}`, policy.Turn{}, schemas.ModeCode},
+		{"off for a preferred model", `{tools: {codeMode: false}}`, policy.Turn{Preferred: true}, schemas.ModeDirect},
+		{"object without enabled", `{tools: {codeMode: {mode: "only"}}}`, policy.Turn{Preferred: true}, schemas.ModeDirect},
+		{"auto", `{tools: {codeMode: {enabled: "auto"}}}`, policy.Turn{}, schemas.ModeDirect},
+		{"auto, preferred model", `{tools: {codeMode: "auto"}}`, policy.Turn{Preferred: true}, schemas.ModeCode},
+		{"by model", `{agents: {defaults: {models: {"p/m": {codeMode: true}}}}}`, policy.Turn{Model: "p/m"}, schemas.ModeCode},
+		{"other model", `{agents: {defaults: {models: {"p/m": {codeMode: true}}}}}`, policy.Turn{Model: "p/n"}, schemas.ModeDirect},
+		{"A3: raw call", `{tools: {codeMode: true}}`, policy.Turn{Raw: true}, schemas.ModeDirect},
+		{"F3: search", `{tools: {toolSearch: true}}`, policy.Turn{}, schemas.ModeSearch},
+		{"F3: code mode wins", `{tools: {codeMode: true, toolSearch: true}}`, policy.Turn{}, schemas.ModeCode},
+		{"F3: search where code mode is off", `{tools: {codeMode: false, toolSearch: {mode: "tools"}}}`, policy.Turn{Preferred: true}, schemas.ModeSearch},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := policy.Activation(config(t, tc.config), tc.turn); got != tc.want {
@@ -38,19 +36,8 @@ func TestSpec_F1_Activation(t *testing.T) {
 			}
 		})
 	}
-	if got := policy.Activation(nil, policy.Turn{Tools: some, Preferred: true}); got != schemas.ModeDirect {
+	if got := policy.Activation(nil, policy.Turn{Preferred: true}); got != schemas.ModeDirect {
 		t.Errorf("without a configuration: %q", got)
-	}
-}
-
-// TestSpec_A3_EmptyAllowList: policy leaves no tools, so nothing engages.
-func TestSpec_A3_EmptyAllowList(t *testing.T) {
-	for _, text := range []string{`{tools: {codeMode: true, allow: []}}`, `{tools: {codeMode: true, disableTools: true}}`} {
-		c := config(t, text)
-		tools := policy.Effective(everything, policy.RulesFor(c, schemas.Identity{}))
-		if got := policy.Activation(c, policy.Turn{Tools: tools}); got != schemas.ModeDirect {
-			t.Errorf("%s: %q", text, got)
-		}
 	}
 }
 

@@ -45,7 +45,7 @@ func (c *counters) telemetry(admission *Admission) schemas.Telemetry {
 		CallCount:     int(c.call.Load()),
 	}
 	if admission == nil {
-		t.VisibleTools = []string{"exec", "wait"}
+		t.VisibleTools = []string{schemas.ExecTool, schemas.WaitTool}
 		return t
 	}
 	t.CatalogSize, t.Sources = admission.Catalog.Size(), admission.Catalog.Counts()

@@ -54,7 +54,7 @@ func (p *prepared) askBefore(ctx context.Context, spec *Spec) {
 // programEvent is what hooks are told of a program: no tool's event has its kinds (X8).
 func programEvent(spec *Spec, address schemas.Address, callID, trace, language string) schemas.HookEvent {
 	return schemas.HookEvent{
-		Tool: "exec", ToolKind: schemas.ToolKindExec, ToolInputKind: cmp.Or(language, schemas.ToolInputJavaScript),
+		Tool: schemas.ExecTool, ToolKind: schemas.ToolKindExec, ToolInputKind: cmp.Or(language, schemas.ToolInputJavaScript),
 		Call: callID, Address: address, Identity: spec.Identity, TraceParent: trace,
 	}
 }
@@ -62,7 +62,7 @@ func programEvent(spec *Spec, address schemas.Address, callID, trace, language s
 // waitEvent is what they are told of a wait. It has no program of its own.
 func waitEvent(spec *Spec, m *schemas.Wait, parent string) schemas.HookEvent {
 	event := programEvent(spec, schemas.Address{Host: spec.Host, Run: spec.Token, Cell: m.RunID}, m.CallID, "", "")
-	event.Tool, event.ToolInputKind, event.ParentID = "wait", "", parent
+	event.Tool, event.ToolInputKind, event.ParentID = schemas.WaitTool, "", parent
 	event.Input = schemas.JSON(fmt.Sprintf(`{"runId":%q}`, m.RunID)) // of letters, digits, "_" and "-", or no cell has it
 	return event
 }

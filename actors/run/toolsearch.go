@@ -70,12 +70,7 @@ func (a *admitted) search(control string) {
 
 // choose gives the tool that a selector means; nil: the call is refused.
 func (a *admitted) choose(selector schemas.ToolSelector) *catalog.Entry {
-	shown := make([]catalog.Shown, len(a.admission.Direct))
-	for i := range a.admission.Direct {
-		d := &a.admission.Direct[i]
-		shown[i] = catalog.Shown{Name: d.Name, Tool: &d.Tool}
-	}
-	entry, refusal := a.admission.Catalog.Select(selector, shown)
+	entry, refusal := a.admission.Catalog.Select(selector, a.admission.shown())
 	if refusal != nil {
 		a.refuse(refusal.Message, refusal.Untrusted)
 	}

@@ -5,12 +5,11 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/codecell/codecell/actors/policy"
 	"github.com/codecell/codecell/schemas"
 )
 
 // program is what a list of tools must include for a hook to be asked about programs.
-var program = schemas.Tool{Source: schemas.SourceNative, Tier: schemas.TierCore, Owner: "core", Name: policy.Exec}
+var program = schemas.Tool{Source: schemas.SourceNative, Tier: schemas.TierCore, Owner: "core", Name: schemas.ExecTool}
 
 // ProgramHooks ask about programs as a whole (X8): each function is nil if no hook is asked.
 type ProgramHooks struct {

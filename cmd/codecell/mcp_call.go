@@ -10,12 +10,6 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// The tools that a client sees in Code Mode.
-const (
-	toolExec = "exec"
-	toolWait = "wait"
-)
-
 const (
 	// progressEvery is how often a client that asked for it hears that a call goes on.
 	progressEvery = 5 * time.Second

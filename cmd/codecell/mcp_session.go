@@ -62,7 +62,7 @@ func newMCPSession(service *mcpService, id string) *mcpSession {
 // register gives the SDK's server a tool, so that it has some. Nobody sees or calls it: lists and calls are answered from
 // the run's surface, see list and callTool. Registering it again tells the client that the list has changed.
 func (s *mcpSession) register() {
-	s.server.AddTool(&mcp.Tool{Name: toolExec, InputSchema: schemas.ExecInputSchema()}, s.exec)
+	s.server.AddTool(&mcp.Tool{Name: schemas.ExecTool, InputSchema: schemas.ExecInputSchema()}, s.exec)
 }
 
 // receive sees every message of the client first.

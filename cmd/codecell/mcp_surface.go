@@ -18,7 +18,7 @@ func (s *mcpSession) callTool(ctx context.Context, req *mcp.CallToolRequest) (*m
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err != nil && (name == toolExec || name == toolWait):
+	case err != nil && (name == schemas.ExecTool || name == schemas.WaitTool):
 		return modelResult(failure(err)), nil
 	case err != nil:
 		return directFailure(err), nil
@@ -26,7 +26,7 @@ func (s *mcpSession) callTool(ctx context.Context, req *mcp.CallToolRequest) (*m
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
 	case t.Direct:
 		return s.direct(ctx, req, t)
-	case name == toolWait:
+	case name == schemas.WaitTool:
 		return s.wait(ctx, req)
 	default:
 		return s.exec(ctx, req)
