@@ -74,15 +74,15 @@ func (r *running) call(ctx context.Context, a *answer) error {
 		outcomes[n].text += fmt.Sprintf("\n\n%d more calls of the same answer were dropped, and not made: at most %d are made for one.", a.dropped, maxCalls)
 	}
 	var pictures []image
-	var gone error
+	gone := r.lostIn(outcomes)
 	round := r.repeats.round()
 	for i := range calls {
 		c, o := &calls[i], &outcomes[i]
 		if err := r.say(ctx, schemas.RoleTool, schemas.Said{Text: o.text, ToolCallID: c.ID, Name: c.Name, Truncated: o.cut}); err != nil {
-			return err
+			return cmp.Or(gone, err)
 		}
 		r.messages = append(r.messages, openai.ToolMessage(o.text, c.wire))
-		pictures, gone = append(pictures, o.images...), cmp.Or(gone, o.gone)
+		pictures = append(pictures, o.images...)
 		round.add(c.Name, c.Arguments, o)
 	}
 	r.show(pictures)
@@ -95,6 +95,16 @@ func (r *running) call(ctx context.Context, a *answer) error {
 		return limitError(fmt.Sprintf("the model went round in circles: it made the same calls %d times in a row and was told the same each time", maxRepeats))
 	}
 	return nil
+}
+
+// lostIn finds out whether the run was lost during the calls: then there is little time for anything, since the bus may be
+// gone with it.
+func (r *running) lostIn(outcomes []outcome) (gone error) {
+	for i := range outcomes {
+		gone = cmp.Or(gone, outcomes[i].gone)
+	}
+	r.lost = r.lost || gone != nil
+	return gone
 }
 
 // resolve finds out which calls can be made, and under which ids.

@@ -19,8 +19,8 @@ import (
 const (
 	// defaultRequests bounds a turn whose limits say nothing of it.
 	defaultRequests = 40
-	// lateFor is the time that a turn has to end what it has started once its context has ended, and restFor what it has
-	// otherwise. Two thirds of it are for the run, the rest for the transcript.
+	// lateFor is the time that a turn has to end what it has started once its context has ended, or its run is lost, and
+	// restFor what it has otherwise. Two thirds of it are for the run, the rest for the transcript.
 	lateFor = 4500 * time.Millisecond
 	restFor = 15 * time.Second
 )
@@ -96,6 +96,8 @@ type running struct {
 
 	// observing holds events back while one is heard.
 	observing sync.Mutex
+	// lost: the run's host is gone, and the bus may be.
+	lost bool
 	// late is the time after the turn's end, once it is needed.
 	late     context.Context
 	lateStop context.CancelFunc
@@ -254,7 +256,7 @@ func (r *running) say(ctx context.Context, role string, said schemas.Said) error
 	if r.Transcript == nil {
 		return nil
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || r.lost {
 		ctx = r.lateContext(ctx)
 	}
 	if err := r.Transcript.Say(ctx, schemas.NewMessage(role, said)); err != nil {
@@ -267,7 +269,7 @@ func (r *running) say(ctx context.Context, role string, said schemas.Said) error
 func (r *running) lateContext(ctx context.Context) context.Context {
 	if r.late == nil {
 		rest := restFor
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || r.lost {
 			rest = lateFor
 		}
 		r.late, r.lateStop = context.WithTimeout(context.WithoutCancel(ctx), rest)
