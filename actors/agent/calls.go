@@ -69,6 +69,7 @@ func (r *running) call(ctx context.Context, a *answer) error {
 		return err
 	}
 	r.messages = append(r.messages, assistantMessage(a.text, wire))
+	r.weight += a.size()
 	outcomes := r.perform(ctx, calls)
 	if n := len(calls) - 1; a.dropped > 0 {
 		outcomes[n].text += fmt.Sprintf("\n\n%d more calls of the same answer were dropped, and not made: at most %d are made for one.", a.dropped, maxCalls)
@@ -82,6 +83,7 @@ func (r *running) call(ctx context.Context, a *answer) error {
 			return cmp.Or(gone, err)
 		}
 		r.messages = append(r.messages, openai.ToolMessage(o.text, c.wire))
+		r.weight += len(o.text)
 		pictures = append(pictures, o.images...)
 		round.add(c.Name, c.Arguments, o)
 	}

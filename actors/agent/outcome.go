@@ -154,6 +154,9 @@ func (r *running) show(images []image) {
 	}
 	r.pictures = append(r.pictures, len(r.messages))
 	r.messages = append(r.messages, imageMessage(images))
+	for _, i := range images[:min(len(images), maxImages)] {
+		r.pictureWeight += len(i.data)
+	}
 	if r.blind {
 		r.blindfold()
 	}
@@ -164,7 +167,7 @@ func (r *running) blindfold() {
 	for _, i := range r.pictures {
 		r.messages[i] = openai.UserMessage("The images that belong here were left out, since this model takes none.")
 	}
-	r.pictures, r.blind = nil, true
+	r.pictures, r.pictureWeight, r.blind = nil, 0, true
 }
 
 // compact is JSON without spaces; empty if it is none, or null.

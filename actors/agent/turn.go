@@ -23,6 +23,9 @@ const (
 	// restFor what it has otherwise. Two thirds of it are for the run, the rest for the transcript.
 	lateFor = 4500 * time.Millisecond
 	restFor = 15 * time.Second
+	// maxConversation bounds what a turn adds to its conversation, in bytes: that is in memory, and in each request. No model
+	// reads as much.
+	maxConversation = 64 << 20
 )
 
 // limitError ends a turn because one of its bounds was reached.
@@ -93,6 +96,8 @@ type running struct {
 	repeats  repeats
 	// spare counts what answers without counts are taken to have cost, in tokens, so that they are bounded too.
 	spare int64
+	// weight is the size of what the turn has added to the conversation, in bytes, and pictureWeight that of its images.
+	weight, pictureWeight int
 
 	// observing holds events back while one is heard.
 	observing sync.Mutex
@@ -153,6 +158,8 @@ func (r *running) loop(ctx context.Context) error {
 func (r *running) allowed(n int) error {
 	l, e := &r.Limits, &r.report.Entry
 	switch most := cmp.Or(l.Requests, defaultRequests); {
+	case r.weight+r.pictureWeight > maxConversation:
+		return limitError(fmt.Sprintf("what was said and told in the turn takes more than %d MiB, and the model has not finished", maxConversation>>20))
 	case n > most:
 		return limitError(fmt.Sprintf("the model was asked %d times, which is the turn's bound (turns.maxRequests), and has not finished", most))
 	case l.Tokens > 0 && e.Usage.InputTokens+e.Usage.OutputTokens+r.spare >= l.Tokens:
