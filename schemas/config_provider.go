@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"time"
@@ -11,17 +12,29 @@ import (
 type ProviderConfig struct {
 	// URL is the base of the API, such as "https://api.openai.com/v1".
 	URL string `json:"url"`
-	// Name is the provider's part of "provider/model"; "openai" unless given.
+	// Name is the provider's part of "provider/model"; take it from [ProviderConfig.ProviderName].
 	Name string `json:"name"`
 	// Model is asked where an agent names none.
 	Model string `json:"model"`
-	// APIKeyEnv names the environment variable that holds the key; OPENAI_API_KEY unless given.
+	// APIKeyEnv names the environment variable that holds the key; take it from [ProviderConfig.KeyEnv].
 	APIKeyEnv string `json:"apiKeyEnv"`
 	// SilenceSeconds is how long the provider may send nothing; take it from [ProviderConfig.Silence].
 	SilenceSeconds *float64 `json:"silenceSeconds"`
 	// MaxRetries is how often a request that did nothing yet is sent again; take it from [ProviderConfig.Retries].
 	MaxRetries *float64 `json:"maxRetries"`
 }
+
+// What holds where nobody has said anything of the provider.
+const (
+	DefaultProvider = "openai"
+	DefaultKeyEnv   = "OPENAI_API_KEY"
+)
+
+// ProviderName is the provider's part of "provider/model": [DefaultProvider] unless configured.
+func (p *ProviderConfig) ProviderName() string { return cmp.Or(p.Name, DefaultProvider) }
+
+// KeyEnv names the environment variable that holds the key: [DefaultKeyEnv] unless configured.
+func (p *ProviderConfig) KeyEnv() string { return cmp.Or(p.APIKeyEnv, DefaultKeyEnv) }
 
 // Silence is how long the provider may send nothing: 120 s unless configured, from 1 s to an hour.
 func (p *ProviderConfig) Silence() time.Duration {

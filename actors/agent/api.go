@@ -14,37 +14,11 @@ package agent
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 )
-
-// Provider is an endpoint that speaks OpenAI's chat completions.
-type Provider struct {
-	// Name and Model are "provider/model" in the configuration. Model is sent as it is.
-	Name, Model string
-	// URL is the base of the API, such as "https://api.openai.com/v1"; Key is sent as a bearer token if there is one.
-	URL, Key string
-	// NoStream asks for whole answers instead of streams.
-	NoStream bool
-	// Silence is how long the provider may send nothing. Retries is how often a request that did nothing yet is sent again.
-	Silence time.Duration
-	Retries int
-	// HTTP is nil for the default client.
-	HTTP *http.Client
-}
-
-// Ref is the model's key in the configuration. A model that has a slash in its name, as those of routers do, is its own.
-func (p *Provider) Ref() string {
-	for _, c := range p.Model {
-		if c == '/' {
-			return p.Model
-		}
-	}
-	return p.Name + "/" + p.Model
-}
 
 // Limits bound a turn. Zero values are no bound, but for Requests, which is then 40.
 type Limits struct {

@@ -29,9 +29,10 @@ type Redactor struct {
 	secrets []string // longest first
 }
 
-// NewRedactor makes the redactor of a configuration. An error names the pattern that isn't a regular expression.
-func NewRedactor(c *schemas.Config) (*Redactor, error) {
-	r := &Redactor{rules: knownForms, secrets: registered(c)}
+// NewRedactor makes the redactor of a configuration, which masks further secrets as those that it registers. An error names
+// the pattern that isn't a regular expression.
+func NewRedactor(c *schemas.Config, secrets ...string) (*Redactor, error) {
+	r := &Redactor{rules: knownForms, secrets: registered(c, secrets)}
 	for i, pattern := range c.History.Patterns {
 		re, err := regexp.Compile(pattern)
 		if err != nil {
@@ -216,8 +217,8 @@ func eachString(text []byte, found func(path []string, start, end int)) {
 // words that programs are full of.
 const minHeldSecret = 8
 
-// registered are the secrets that the configuration names, and those that it holds for others.
-func registered(c *schemas.Config) []string {
+// registered are the given secrets, those that the configuration names, and those that it holds for others.
+func registered(c *schemas.Config, secrets []string) []string {
 	var list []string
 	add := func(secret string, least int) {
 		if scheme, bare, found := strings.Cut(secret, " "); found && isScheme(scheme) {
@@ -229,7 +230,7 @@ func registered(c *schemas.Config) []string {
 		escaped := string(quote(secret))
 		list = append(list, secret, escaped[1:len(escaped)-1], strings.ReplaceAll(secret, "'", `\'`))
 	}
-	for _, secret := range c.History.Secrets {
+	for _, secret := range slices.Concat(secrets, c.History.Secrets) {
 		add(secret, schemas.MinSecretBytes)
 	}
 	add(c.Bus.Token, minHeldSecret)

@@ -96,7 +96,8 @@ func (a *app) takeTurn(cmd *cobra.Command, f *agentFlags, arg string) error {
 			return err
 		}
 		defer a.closing(ctx, store.Close)
-		turn.Transcript = &transcript{store: store, key: f.session, warn: a.warn}
+		opened := func(context.Context) (*session.Store, error) { return store, nil }
+		turn.Transcript = &transcript{session.Transcript{Store: opened, Key: f.session}, a.warn}
 		if l.node != nil && config.Bus.StoreDir == "" {
 			a.warn([]string{"session " + f.session + " ends with this process: set bus.storeDir, or use a running bus with --bus"})
 		}
@@ -177,24 +178,14 @@ func explained(turn *agent.Turn, e *schemas.TurnEntry) string {
 	return e.Error
 }
 
-// transcript is the session of a turn.
+// transcript is the session of a turn. It says so where the log, which is for errors, doesn't.
 type transcript struct {
-	store *session.Store
-	key   string
-	warn  func([]string)
-}
-
-func (t *transcript) History(ctx context.Context) ([]schemas.MessageEntry, error) {
-	return t.store.History(ctx, t.key)
-}
-
-func (t *transcript) Say(ctx context.Context, message schemas.MessageEntry) error {
-	_, err := t.store.Say(ctx, t.key, "", message)
-	return err
+	session.Transcript
+	warn func([]string)
 }
 
 func (t *transcript) Turn(ctx context.Context, entry schemas.TurnEntry) error {
-	err := t.store.Turn(ctx, t.key, entry)
+	err := t.Transcript.Turn(ctx, entry)
 	if err != nil { // the turn is over, and can't end otherwise for it
 		t.warn([]string{"the session has no record of what the turn came to: " + message(err)})
 	}

@@ -17,12 +17,6 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// defaultKeyEnv is where a provider's key is looked for.
-const defaultKeyEnv = "OPENAI_API_KEY"
-
-// defaultProvider is the provider's part of "provider/model" where nobody has said another.
-const defaultProvider = "openai"
-
 // modes are what --mode takes.
 var modes = []string{string(schemas.ModeAuto), string(schemas.ModeCode), string(schemas.ModeDirect), string(schemas.ModeSearch)}
 
@@ -41,8 +35,8 @@ func (f *agentFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.url, "provider-url", "", "base `URL` of the provider's API, such as https://api.openai.com/v1 (default provider.url)")
 	flags.StringVar(&f.model, "model", "", "`name` of the model (default the agent's model, else provider.model)")
-	flags.StringVar(&f.provider, "provider", "", "the provider's part of \"provider/model\" in the configuration (default "+defaultProvider+")")
-	flags.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` with the provider's key (default "+defaultKeyEnv+")")
+	flags.StringVar(&f.provider, "provider", "", "the provider's part of \"provider/model\" in the configuration (default "+schemas.DefaultProvider+")")
+	flags.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` with the provider's key (default "+schemas.DefaultKeyEnv+")")
 	flags.StringVar(&f.mode, "mode", string(schemas.ModeAuto), "how the model reaches the tools: direct, search, code or auto")
 	flags.StringVar(&f.system, "system", "", "`file` with what the model is told first (default the agent's instructions)")
 	flags.StringVar(&f.session, "session", "", "`name` of the session that the turn belongs to (default none)")
@@ -92,11 +86,9 @@ func (f *agentFlags) turn(cmd *cobra.Command, a *app, config *schemas.Config) (*
 // asked is the provider and its model.
 func (f *agentFlags) asked(a *app, config *schemas.Config) (*agent.Provider, error) {
 	c := &config.Provider
-	keyEnv := cmp.Or(f.keyEnv, c.APIKeyEnv, defaultKeyEnv)
-	p := &agent.Provider{
-		Name: cmp.Or(f.provider, c.Name, defaultProvider), Model: cmp.Or(f.model, config.Agent(a.agent).Model, c.Model),
-		URL: cmp.Or(f.url, c.URL), Key: strings.TrimSpace(a.env(keyEnv)), NoStream: f.noStream, Silence: c.Silence(), Retries: c.Retries(),
-	}
+	c.URL, c.Name, c.APIKeyEnv = cmp.Or(f.url, c.URL), cmp.Or(f.provider, c.Name), cmp.Or(f.keyEnv, c.APIKeyEnv)
+	p := agent.NewProvider(c, a.env)
+	p.Model, p.NoStream = cmp.Or(f.model, config.Agent(a.agent).Model, c.Model), f.noStream
 	switch {
 	case p.URL == "":
 		return nil, errors.New("there is no provider to ask: give --provider-url, such as https://api.openai.com/v1, or set provider.url in the configuration")
@@ -105,8 +97,8 @@ func (f *agentFlags) asked(a *app, config *schemas.Config) (*agent.Provider, err
 	case f.keyEnv != "" && p.Key == "":
 		return nil, fmt.Errorf("--api-key-env %s: the variable is empty: put the provider's key there, or leave the flag out for a provider without keys", f.keyEnv)
 	}
-	c.URL, c.Name, c.APIKeyEnv, c.Model = p.URL, p.Name, keyEnv, cmp.Or(f.model, c.Model, p.Model)
-	return p, nil
+	c.Model = cmp.Or(f.model, c.Model, p.Model)
+	return &p, nil
 }
 
 // limits are the bounds of the turn.
@@ -149,11 +141,7 @@ func (f *agentFlags) debug(a *app, config *schemas.Config, turn *agent.Turn) (er
 	if turn.Debug, err = agent.DebugOf(a.env); err != nil {
 		return err
 	}
-	secret := *config
-	if turn.Provider.Key != "" {
-		secret.History.Secrets = append([]string{turn.Provider.Key}, config.History.Secrets...)
-	}
-	redactor, err := run.NewRedactor(&secret)
+	redactor, err := run.NewRedactor(config, turn.Provider.Key)
 	if err != nil {
 		return err
 	}

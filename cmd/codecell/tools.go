@@ -49,7 +49,7 @@ func modelRef(config *schemas.Config, model string) string {
 	if model == "" {
 		return ""
 	}
-	p := agent.Provider{Name: cmp.Or(config.Provider.Name, defaultProvider), Model: model}
+	p := agent.Provider{Name: config.Provider.ProviderName(), Model: model}
 	return p.Ref()
 }
 
