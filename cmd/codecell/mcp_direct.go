@@ -27,7 +27,8 @@ func (s *mcpSession) direct(ctx context.Context, req *mcp.CallToolRequest, t *sc
 		case err != nil:
 			return directFailure(err), nil
 		case answer.Call != nil:
-			return &mcp.CallToolResult{IsError: true, Content: textOf("text", message(answer.Call), answer.Untrusted)}, nil
+			failed := &mcp.CallToolResult{IsError: true, Content: textOf("text", message(answer.Call), answer.Untrusted)}
+			return failed, nil //nolint:nilerr // the model reads it as the result
 		case answer.Source == schemas.SourceMCP:
 			return nativeResult(answer.Value), nil
 		default:
