@@ -49,6 +49,9 @@ type admission struct {
 	problems []string
 }
 
+// admissionsKept bounds the classes of identities whose admissions are kept: anybody may call an agent what they like.
+const admissionsKept = 256
+
 func newDirectory(engine *wasm.Engine, config *schemas.Config) *directory {
 	d := &directory{
 		engine: engine, config: config, changed: make(chan struct{}),
@@ -141,6 +144,12 @@ func (d *directory) classOf(id schemas.Identity, key admissionKey) *admission {
 	a := d.admissions[key]
 	if a == nil {
 		a = &admission{offers: d.offers}
+		for old := range d.admissions {
+			if len(d.admissions) < admissionsKept {
+				break
+			}
+			delete(d.admissions, old) // its runs keep it, and another is made for later ones
+		}
 		d.admissions[key] = a
 	}
 	d.mu.Unlock()
