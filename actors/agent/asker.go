@@ -94,7 +94,7 @@ func (a *asker) yield(f *faultError) bool {
 	case !a.uncounted && strings.Contains(f.text, "stream_options"):
 		a.uncounted = true
 		return true
-	case len(a.turn.pictures) > 0 && strings.Contains(strings.ToLower(f.text), "image"):
+	case len(a.turn.imagesAt) > 0 && strings.Contains(strings.ToLower(f.text), "image"):
 		a.turn.blindfold()
 		return true
 	}

@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// waitTool is the tool that continues a program. The others of a surface are direct, or run a program.
-	waitTool = "wait"
 	// maxListedTools is how many tools a model is told of that has called one that isn't there.
 	maxListedTools = 50
 	// maxShown bounds what a text for a model quotes of what it wrote, in bytes.
@@ -37,24 +35,6 @@ type call struct {
 	// refused says why the call isn't made; empty if it is.
 	refused string
 }
-
-// outcome is what became of a call.
-type outcome struct {
-	// text is for the model; cut says that it is the beginning of a longer one.
-	text   string
-	cut    bool
-	failed bool
-	images []image
-	// same is what two outcomes have in common that tell the model the same.
-	same string
-	// moving: it is a state of something that goes on.
-	moving bool
-	// gone: nobody can go on with the run.
-	gone error
-}
-
-// failure is the outcome of a call that came to nothing.
-func failure(text string) outcome { return outcome{text: text, same: text, failed: true} }
 
 // call does what an answer calls for, and adds it with the outcomes to the conversation. Each call of the message is
 // answered by one message, whatever became of it: providers refuse a conversation where it isn't so.
@@ -74,7 +54,7 @@ func (r *running) call(ctx context.Context, a *answer) error {
 	if n := len(calls) - 1; a.dropped > 0 {
 		outcomes[n].text += fmt.Sprintf("\n\n%d more calls of the same answer were dropped, and not made: at most %d are made for one.", a.dropped, maxCalls)
 	}
-	var pictures []image
+	var images []image
 	gone := r.lostIn(outcomes)
 	round := r.repeats.round()
 	for i := range calls {
@@ -84,10 +64,10 @@ func (r *running) call(ctx context.Context, a *answer) error {
 		}
 		r.messages = append(r.messages, openai.ToolMessage(o.text, c.wire))
 		r.weight += len(o.text)
-		pictures = append(pictures, o.images...)
+		images = append(images, o.images...)
 		round.add(c.Name, c.Arguments, o)
 	}
-	r.show(pictures)
+	r.show(images)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -206,7 +186,7 @@ func (c *call) title() string {
 	var input struct {
 		Title string `json:"title"`
 	}
-	if c.tool == nil || c.tool.Direct || c.Name == waitTool || json.Unmarshal([]byte(c.Arguments), &input) != nil {
+	if c.tool == nil || c.tool.Direct || c.Name == schemas.WaitTool || json.Unmarshal([]byte(c.Arguments), &input) != nil {
 		return ""
 	}
 	return readable(input.Title)
@@ -224,7 +204,7 @@ func (r *running) do(ctx context.Context, c *call) outcome {
 	}
 	var result *schemas.Result
 	var err error
-	if c.Name == waitTool {
+	if c.Name == schemas.WaitTool {
 		in, refused := schemas.ParseWaitInput(args)
 		if refused != nil {
 			return failure(refused.Error())
@@ -246,7 +226,7 @@ func (r *running) do(ctx context.Context, c *call) outcome {
 // foreign tells whether a wait is for something of another host, whose end isn't this run's.
 func (c *call) foreign(host string) bool {
 	in, refused := schemas.ParseWaitInput(schemas.JSON(c.Arguments))
-	if c.Name != waitTool || refused != nil {
+	if c.Name != schemas.WaitTool || refused != nil {
 		return false
 	}
 	owner, err := bus.HostOf(in.RunID)

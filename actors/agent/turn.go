@@ -89,15 +89,15 @@ type running struct {
 	prompt   string
 	messages []openai.ChatCompletionMessageParamUnion
 	report   Report
-	// pictures are the places of messages that show images; blind is a model that can't be shown any.
-	pictures []int
+	// imagesAt are the places of messages that show images; blind is a model that can't be shown any.
+	imagesAt []int
 	blind    bool
 	ids      callIDs
 	repeats  repeats
 	// spare counts what answers without counts are taken to have cost, in tokens, so that they are bounded too.
 	spare int64
-	// weight is the size of what the turn has added to the conversation, in bytes, and pictureWeight that of its images.
-	weight, pictureWeight int
+	// weight is the size of what the turn has added to the conversation, in bytes, and imageWeight that of its images.
+	weight, imageWeight int
 
 	// observing holds events back while one is heard.
 	observing sync.Mutex
@@ -158,7 +158,7 @@ func (r *running) loop(ctx context.Context) error {
 func (r *running) allowed(n int) error {
 	l, e := &r.Limits, &r.report.Entry
 	switch most := cmp.Or(l.Requests, defaultRequests); {
-	case r.weight+r.pictureWeight > maxConversation:
+	case r.weight+r.imageWeight > maxConversation:
 		return limitError(fmt.Sprintf("what was said and told in the turn takes more than %d MiB, and the model has not finished", maxConversation>>20))
 	case n > most:
 		return limitError(fmt.Sprintf("the model was asked %d times, which is the turn's bound (turns.maxRequests), and has not finished", most))
