@@ -116,13 +116,10 @@ func Start(ctx context.Context, o Options) (_ *Host, err error) {
 		o.Logger = slog.Default()
 	}
 	o.Logger = redactor.Logger(o.Logger)
-	if o.Config.History.Redact == "" {
-		redactor = nil // sessions keep programs as they are
-	}
 	h := &Host{
 		id: o.ID, options: o, conn: o.Conn, log: o.Logger, feed: bus.NewFeed(o.Conn), sessions: &sessions{conn: o.Conn, log: o.Logger},
 		directory: newDirectory(o.Engine, o.Config), flights: newFlights(), failed: make(chan error, 1),
-		stopping: make(chan struct{}), redactor: redactor,
+		stopping: make(chan struct{}), redactor: redactor.ForSessions(o.Config),
 	}
 	hooks, err := tool.AboutPrograms(slices.Concat(o.Hooks, tool.BusHooks(o.Conn, o.Config.Hooks)), h.log)
 	if err != nil {

@@ -37,10 +37,12 @@ func swarm(conn *bus.Conn, c *schemas.Config, log *slog.Logger) tool.Provider {
 		return tool.NoAgents(err.Error())
 	}
 	debug.Redact, log = redactor.Text, redactor.Logger(log)
-	kept := &sessions{conn: conn, log: log}
+	kept, masked := &sessions{conn: conn, log: log}, redactor.ForSessions(c)
 	s, err := agent.NewSwarm(agent.SwarmOptions{
 		Conn: conn, Config: c, Provider: provider, Debug: debug, Logger: log,
-		Transcript: func(key string) agent.Transcript { return &session.Transcript{Store: kept.open, Key: key} },
+		Transcript: func(key string) agent.Transcript {
+			return &session.Transcript{Store: kept.open, Key: key, Mask: masked.Message}
+		},
 	})
 	if err != nil {
 		return tool.NoAgents("agents can't be started: " + err.Error())

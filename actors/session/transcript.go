@@ -12,6 +12,8 @@ type Transcript struct {
 	Store func(context.Context) (*Store, error)
 	// Key is the session's.
 	Key string
+	// Mask gives a message as it is kept; nil keeps it as it is (P8).
+	Mask func(schemas.MessageEntry) schemas.MessageEntry
 }
 
 // History gives what was said before, oldest first; see [Store.History].
@@ -28,6 +30,9 @@ func (t *Transcript) Say(ctx context.Context, message schemas.MessageEntry) erro
 	store, err := t.Store(ctx)
 	if err != nil {
 		return err
+	}
+	if t.Mask != nil {
+		message = t.Mask(message)
 	}
 	_, err = store.Say(ctx, t.Key, "", message)
 	return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codecell/codecell/actors/agent"
+	"github.com/codecell/codecell/actors/run"
 	"github.com/codecell/codecell/actors/session"
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
@@ -97,7 +98,12 @@ func (a *app) takeTurn(cmd *cobra.Command, f *agentFlags, arg string) error {
 		}
 		defer a.closing(ctx, store.Close)
 		opened := func(context.Context) (*session.Store, error) { return store, nil }
-		turn.Transcript = &transcript{session.Transcript{Store: opened, Key: f.session}, a.warn}
+		redactor, err := run.NewRedactor(config, turn.Provider.Key)
+		if err != nil {
+			return err
+		}
+		mask := redactor.ForSessions(config).Message
+		turn.Transcript = &transcript{session.Transcript{Store: opened, Key: f.session, Mask: mask}, a.warn}
 		if l.node != nil && config.Bus.StoreDir == "" {
 			a.warn([]string{"session " + f.session + " ends with this process: set bus.storeDir, or use a running bus with --bus"})
 		}
