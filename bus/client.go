@@ -98,6 +98,11 @@ func (r *Run) Search(ctx context.Context, search schemas.Search) (*schemas.Found
 	return rep, err
 }
 
+// Hold tells the run that its caller is there. A run that was opened with a lease ends without.
+func (r *Run) Hold(ctx context.Context) error {
+	return r.client.ack(ctx, r.Host, HoldSubject(r.Host, r.ID), &schemas.Hold{Identity: r.Identity})
+}
+
 // Close ends the run and every cell in it.
 func (r *Run) Close(ctx context.Context, reason string) error {
 	_, err := r.Finish(ctx, reason)

@@ -42,6 +42,7 @@ var rows = []Row{
 	{Verb: verbWait, Address: onCell, New: of[schemas.Wait](), NewReply: of[schemas.Result]()},
 	{Verb: verbCancel, Address: onCell, New: of[schemas.Cancel](), NewReply: of[schemas.Ack]()},
 	{Verb: verbClose, Address: onRun, New: of[schemas.Close](), NewReply: of[schemas.Ack]()},
+	{Verb: verbHold, Address: onRun, New: of[schemas.Hold](), NewReply: of[schemas.Ack]()},
 	{Verb: verbBring, Address: onRun, New: of[schemas.Bring](), NewReply: of[schemas.Brought]()},
 	{Verb: verbClient, Address: onClient, New: of[schemas.Call](), NewReply: of[schemas.Answer]()},
 	{Verb: verbAlive, Address: onClient, New: of[schemas.Ping](), NewReply: of[schemas.Pong]()},

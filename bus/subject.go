@@ -17,6 +17,7 @@ const (
 	verbWait     = "wait"
 	verbCancel   = "cancel"
 	verbClose    = "close"
+	verbHold     = "hold"
 	verbBring    = "bring"
 	verbClient   = "client"
 	verbAlive    = "alive"
@@ -56,6 +57,9 @@ func CancelSubject(host, cell string) string { return join2(verbCancel, host, ce
 
 // CloseSubject ends a run: Close → Ack.
 func CloseSubject(host, run string) string { return join2(verbClose, host, run) }
+
+// HoldSubject tells a run that its caller is there: Hold → Ack.
+func HoldSubject(host, run string) string { return join2(verbHold, host, run) }
 
 // BringSubject brings a caller's tools for a run: Bring → Brought.
 func BringSubject(host, run string) string { return join2(verbBring, host, run) }

@@ -28,6 +28,8 @@ func build(r *bus.Row, a []string) (string, bool) {
 		return bus.CloseSubject(a[0], a[1]), true
 	case "bring":
 		return bus.BringSubject(a[0], a[1]), true
+	case "hold":
+		return bus.HoldSubject(a[0], a[1]), true
 	case "client":
 		return bus.ClientSubject(a[0], a[1], a[2]), true
 	case "alive":

@@ -10,6 +10,9 @@ type Open struct {
 	Bind bool `msgpack:"bind,omitempty"`
 	// DryRun: only replay-safe tools are really called; every other call is answered by a placeholder.
 	DryRun bool `msgpack:"dry_run,omitempty"`
+	// LeaseMs, if set, is for how many milliseconds the run outlives its caller: it is closed, with its cells, when for so
+	// long nobody has sent it an [Exec], [Wait], [Direct], [Hold] or this again. From a second to a day.
+	LeaseMs int64 `msgpack:"lease_ms,omitempty"`
 	// Mode is how a model is to reach the tools (F1, F3). Empty is for callers that run programs by themselves: Code Mode,
 	// whatever the configuration says and however few tools there are. [ModeAuto] leaves it to the configuration; the
 	// others stand for what it would say. A run without tools is always [ModeDirect] then (A3).
@@ -102,6 +105,11 @@ type Ack struct {
 	Err *Error `msgpack:"err,omitempty"`
 	// Totals is what a run that was closed has come to (L5).
 	Totals *RunTotals `msgpack:"totals,omitempty"`
+}
+
+// Hold tells a run that its caller is still there. It is answered by [Ack].
+type Hold struct {
+	Identity Identity `msgpack:"identity"`
 }
 
 // Describe asks for the run's surface and catalog as they are for a new cell.

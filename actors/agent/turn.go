@@ -64,6 +64,7 @@ func (t *Turn) Run(ctx context.Context, prompt string) (*Report, error) {
 	}
 	run, err := t.Client.Open(ctx, schemas.Open{
 		Identity: t.Identity, Mode: cmp.Or(t.Mode, schemas.ModeAuto), Model: t.Provider.Ref(), Raw: t.Raw, Bind: t.Bind,
+		LeaseMs: leaseFor.Milliseconds(),
 	})
 	if err != nil {
 		return nil, err
@@ -73,6 +74,7 @@ func (t *Turn) Run(ctx context.Context, prompt string) (*Report, error) {
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	defer r.close()
+	defer r.hold()()
 	r.begin(history)
 	return r.end(ctx, r.loop(ctx)), nil
 }

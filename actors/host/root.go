@@ -63,6 +63,7 @@ func (r *root) openRun(ctx actor.Context, m *openRun) {
 		Mode: m.ask.Mode, Model: m.ask.Model, Raw: m.ask.Raw, Front: m.ask.Front, Decide: r.decide(id), Admission: m.admission,
 		Contract: r.host.options.Config.Contract, Skills: skills,
 		Env: &env{r.host, token, m.opening}, Redact: r.host.redactor, Hooks: r.host.hooks, Cells: r.host.cellDeps(), IdleTTL: idleTTL(m.ask),
+		LeaseMs: m.ask.LeaseMs,
 	}), token)
 	if err != nil {
 		m.reply("", &schemas.Error{Code: schemas.InternalError, Message: "the run could not be opened: " + err.Error()})

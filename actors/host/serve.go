@@ -22,6 +22,7 @@ type (
 	directRequest   = bus.Request[schemas.Direct, schemas.Directed]
 	waitRequest     = bus.Request[schemas.Wait, schemas.Result]
 	cancelRequest   = bus.Request[schemas.Cancel, schemas.Ack]
+	holdRequest     = bus.Request[schemas.Hold, schemas.Ack]
 	closeRequest    = bus.Request[schemas.Close, schemas.Ack]
 	describeRequest = bus.Request[schemas.Describe, schemas.Described]
 	searchRequest   = bus.Request[schemas.Search, schemas.Found]
@@ -39,6 +40,7 @@ func (h *Host) serve() error {
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.DirectSubject), "", h.onDirect) },
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.WaitSubject), "", h.onWait) },
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.CancelSubject), "", h.onCancel) },
+		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.HoldSubject), "", h.onHold) },
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.CloseSubject), "", h.onClose) },
 		func() (*bus.Subscription, error) { return bus.Serve(h.conn, h.on(bus.BringSubject), "", h.onBring) },
 		func() (*bus.Subscription, error) {
@@ -166,6 +168,16 @@ func (h *Host) onCancel(r *cancelRequest) {
 		return
 	}
 	h.system.Root.Send(route.run, &run.Cancel{Cell: cellID, Msg: &r.Body, Reply: reply})
+}
+
+func (h *Host) onHold(r *holdRequest) {
+	reply := func(err *schemas.Error) { h.answer(r.Respond(&schemas.Ack{Err: err})) }
+	pid, ok := h.runs.get(address(r.Subject))
+	if !ok {
+		reply(schemas.Refuse("", noRunMessage))
+		return
+	}
+	h.system.Root.Send(pid, &run.Hold{Identity: r.Body.Identity, Reply: reply})
 }
 
 func (h *Host) onClose(r *closeRequest) {

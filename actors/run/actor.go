@@ -37,6 +37,7 @@ type run struct {
 	over      bool
 	waiters   []func(*schemas.RunTotals, *schemas.Error)
 	idleTimer *time.Timer
+	lease     lease
 }
 
 // live is a cell that hasn't ended.
@@ -57,6 +58,7 @@ func New(spec Spec) *actor.Props {
 			gate:      newGate(),
 			cells:     make(map[string]*live),
 			ended:     newFinished(endedKept),
+			lease:     leaseOf(spec.LeaseMs),
 			preparing: make(map[*Exec]preparation),
 			directs:   directs{open: make(map[string]*directCall), looking: make(map[*Direct]bool)},
 		}
@@ -98,12 +100,17 @@ func (r *run) Receive(ctx actor.Context) {
 		r.abort(ctx, m)
 	case *Attach:
 		r.attach(ctx, m)
+	case *Hold:
+		r.hold(ctx, m)
+	case *lapsed:
+		r.leaseLapsed(ctx)
 	case *idled:
 		r.idle(ctx)
 	case *Close:
 		r.close(ctx, m)
 	case *actor.Stopping:
 		r.stopIdle()
+		r.stopLease()
 	}
 }
 
@@ -112,6 +119,7 @@ func (r *run) opened(ctx actor.Context) {
 		At: time.Now().UnixNano(), Host: r.spec.Host, Run: r.spec.Token, Identity: r.spec.Identity,
 	})
 	r.touch(ctx)
+	r.renew(ctx)
 }
 
 // exec reads the program elsewhere: parsing and admission take their time.
@@ -123,6 +131,7 @@ func (r *run) exec(ctx actor.Context, m *Exec) {
 	r.used = true
 	asking := r.prepare(m)
 	r.touch(ctx)
+	r.renew(ctx)
 	self, system := ctx.Self(), ctx.ActorSystem()
 	go func() { system.Root.Send(self, prepare(asking, &r.spec, m)) }()
 }
@@ -196,6 +205,7 @@ func (r *run) wait(ctx actor.Context, m *Wait) {
 		m.Reply(r.stranger(err))
 		return
 	}
+	r.renew(ctx)
 	if c := r.cells[m.Msg.RunID]; c != nil {
 		reply := r.review(ctx, waitEvent(&r.spec, m.Msg, c.callID), m.Start, c.calls, c.record.wait(m.Msg.CallID, m.Reply))
 		ctx.Send(c.pid, &cell.Wait{CallID: m.Msg.CallID, Start: m.Start, Reply: reply})
@@ -341,6 +351,7 @@ func (r *run) end(ctx actor.Context) {
 	}
 	r.over = true
 	r.stopIdle()
+	r.stopLease()
 	r.spec.Env.Fact(&schemas.RunClosed{
 		At: time.Now().UnixNano(), Host: r.spec.Host, Run: r.spec.Token, Reason: r.closing.Reason,
 	})

@@ -54,6 +54,8 @@ type Spec struct {
 	Cells cell.Deps
 	// IdleTTL ends a run that has had no cell and no call for so long. Zero: never.
 	IdleTTL time.Duration
+	// LeaseMs is for how many milliseconds the run outlives its caller; see [schemas.Open].
+	LeaseMs int64
 }
 
 // Env is what a run needs of its host. Its methods are called from many goroutines. Only

@@ -17,6 +17,7 @@ func (r *run) attach(ctx actor.Context, m *Attach) {
 	if r.closing == nil {
 		r.used = false
 		r.touch(ctx)
+		r.renew(ctx)
 	}
 	m.Reply(r.closing == nil, nil)
 }

@@ -73,6 +73,7 @@ func (r *run) direct(ctx actor.Context, m *Direct) {
 		return
 	}
 	r.touch(ctx)
+	r.renew(ctx)
 	r.used = true
 	r.directs.looking[m] = false
 	self, system := ctx.Self(), ctx.ActorSystem()
