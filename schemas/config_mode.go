@@ -89,6 +89,17 @@ func isObject(b []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n
 // for the model, the whole configuration (F1). An object without "enabled" never says on: if
 // there are only such objects it is off. If there is nothing at all it is [SwitchAuto].
 func (c *Config) CodeModeFor(agent, model string) Switch {
+	if s := c.CodeModeSaid(agent, model); s != SwitchUnset {
+		return s
+	}
+	if c.Agent(agent).Tools.CodeMode != nil || c.Tools.CodeMode != nil {
+		return SwitchOff
+	}
+	return SwitchAuto
+}
+
+// CodeModeSaid is what the configuration says in so many words: [SwitchUnset] where it has nothing, or only limits.
+func (c *Config) CodeModeSaid(agent, model string) Switch {
 	a := c.Agent(agent)
 	if s := a.Models[model].codeMode(); s != SwitchUnset {
 		return s
@@ -99,13 +110,7 @@ func (c *Config) CodeModeFor(agent, model string) Switch {
 	if s := c.Agents.Defaults.Models[model].codeMode(); s != SwitchUnset {
 		return s
 	}
-	if s := c.Tools.CodeMode.enabled(); s != SwitchUnset {
-		return s
-	}
-	if a.Tools.CodeMode != nil || c.Tools.CodeMode != nil {
-		return SwitchOff
-	}
-	return SwitchAuto
+	return c.Tools.CodeMode.enabled()
 }
 
 func (m ModelConfig) codeMode() Switch {

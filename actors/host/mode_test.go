@@ -241,7 +241,8 @@ func TestSpec_F1_V1_WhatAFrontShows(t *testing.T) {
 		{"{}", "openai/gpt-5", schemas.ModeAuto, "code", "exec wait"},
 		{"{}", "nobody/knows", schemas.ModeAuto, "direct", ""},
 		{`{codeMode: "auto", toolSearch: true}`, "", schemas.ModeAuto, "code", "exec wait"},
-		{`{codeMode: {timeoutMs: 5000}}`, "", schemas.ModeAuto, "direct", ""},
+		{`{codeMode: {timeoutMs: 5000}}`, "", schemas.ModeAuto, "code", "exec wait"},
+		{`{codeMode: {timeoutMs: 5000}}`, "openai/gpt-5", schemas.ModeAuto, "direct", ""},
 		{`{codeMode: false}`, "openai/gpt-5", schemas.ModeAuto, "direct", ""},
 		{`{codeMode: false, toolSearch: {mode: "directory"}}`, "", schemas.ModeAuto, "search directory", "tool_search tool_describe tool_call"},
 	} {

@@ -59,7 +59,7 @@ func present(c *schemas.Config, ask *schemas.Open) presentation {
 	}
 	traits := c.TraitsOf(ask.Model)
 	p := presentation{raw: ask.Raw, early: ask.Front && !ask.Raw, mode: policy.Activation(c, policy.Turn{
-		Agent: ask.Identity.Agent, Model: ask.Model, Preferred: traits.Preferred() || ask.Front && ask.Model == "",
+		Agent: ask.Identity.Agent, Model: ask.Model, Preferred: traits.Preferred(), Front: ask.Front && ask.Model == "",
 		Raw: ask.Raw, Asked: ask.Mode,
 	})}
 	if p.mode == schemas.ModeSearch {

@@ -9,6 +9,9 @@ type Turn struct {
 	Model string
 	// Preferred: the model is flagged as one that does better with Code Mode; "auto" means on for it.
 	Preferred bool
+	// Front: a front shows tools to clients whose model nobody knows. It is there for Code Mode (V1), so that limits
+	// alone don't turn it off.
+	Front bool
 	// Raw: a plain model call without tools.
 	Raw bool
 	// Asked is what the caller asked for in place of what the configuration says; empty is [schemas.ModeAuto].
@@ -26,7 +29,10 @@ func Activation(c *schemas.Config, t Turn) schemas.Mode {
 		return t.Asked
 	}
 	said := c.CodeModeFor(t.Agent, t.Model)
-	if said == schemas.SwitchOn || said == schemas.SwitchAuto && t.Preferred {
+	if t.Front && c.CodeModeSaid(t.Agent, t.Model) == schemas.SwitchUnset {
+		return schemas.ModeCode
+	}
+	if said == schemas.SwitchOn || said == schemas.SwitchAuto && (t.Preferred || t.Front) {
 		return schemas.ModeCode
 	}
 	if c.ToolSearchFor(t.Agent).Enabled {
