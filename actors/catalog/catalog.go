@@ -152,7 +152,7 @@ func Build(tools []schemas.Tool, options Options) (*Catalog, []Problem) {
 	c.install = c.renderInstall(c.swarm)
 	c.version = c.hash()
 	c.index = sync.OnceValue(func() *index { return newIndex(c.entries) })
-	c.ids = sync.OnceValue(func() map[string][]*Entry { return byID(c.entries) })
+	c.ids = sync.OnceValue(func() map[string][]*Entry { return entriesByID(c.entries) })
 	c.files = sync.OnceValue(func() *files { return newFiles(c) })
 	return c, problems
 }

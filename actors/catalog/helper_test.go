@@ -121,3 +121,12 @@ func notTypeScript(source string) string {
 	}
 	return ""
 }
+
+// byID gives the one tool with this id.
+func byID(c *Catalog, id string) (*Entry, bool) {
+	found := c.ids()[id]
+	if len(found) != 1 {
+		return nil, false
+	}
+	return found[0], true
+}

@@ -105,6 +105,19 @@ func unsafeRune(r rune) bool {
 	return r != '\n' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) || r == '\uFEFF'
 }
 
+// plainLine gives a text as one line, without anything that ends lines, is invisible or turns the direction of what follows.
+func plainLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unsafeRune(r) }), " ")
+}
+
+// ellipsis gives text of at most limit UTF-16 units, and shows where it was cut.
+func ellipsis(text string, limit int) string {
+	if short := cut(text, limit); short != text {
+		return strings.TrimRightFunc(cut(text, limit-1), unicode.IsSpace) + "…"
+	}
+	return text
+}
+
 // commentLines gives text as lines that can stand inside a block comment. Whatever the text is, it
 // doesn't end the comment.
 func commentLines(text string, limit int) []string {

@@ -45,18 +45,8 @@ func (c *Catalog) SearchControls(settings schemas.ToolSearch) []schemas.SurfaceT
 	}
 }
 
-// ByID gives the tool with exactly this catalog id. Should ids coincide, since servers and tools may have colons in
-// their names, none is meant.
-func (c *Catalog) ByID(id string) (*Entry, bool) {
-	found := c.ids()[id]
-	if len(found) != 1 {
-		return nil, false
-	}
-	return found[0], true
-}
-
-// byID lists the tools by id.
-func byID(entries []*Entry) map[string][]*Entry {
+// entriesByID lists the tools by id. Ids may coincide, since servers and tools may have colons in their names.
+func entriesByID(entries []*Entry) map[string][]*Entry {
 	ids := make(map[string][]*Entry, len(entries))
 	for _, e := range entries {
 		id := e.ID()

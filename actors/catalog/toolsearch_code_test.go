@@ -53,7 +53,7 @@ func TestSpec_L1_SearchAndDescribe(t *testing.T) {
 		t.Fatalf("found %s, untrusted %v, %v", found, untrusted, err)
 	}
 	for _, h := range hits {
-		e, ok := c.ByID(h.ID)
+		e, ok := byID(c, h.ID)
 		if !ok || h.Name != e.Name || h.Source != string(e.Source) || h.Description != e.Description || (h.Input != "") != (e.Source == schemas.SourceNative) {
 			t.Errorf("hit %+v", h)
 		}

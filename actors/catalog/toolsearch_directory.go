@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/codecell/codecell/schemas"
 )
@@ -118,17 +117,4 @@ func fitDirectory(rows []directoryRow, budget int) (text string, ok bool) {
 
 func omittedTools(n int) string {
 	return fmt.Sprintf("%s without room here: find them with tool_search.\n", count(n, "more tool"))
-}
-
-// plainLine gives a text as one line, without anything that ends lines, is invisible or turns the direction of what follows.
-func plainLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unsafeRune(r) }), " ")
-}
-
-// ellipsis gives text of at most limit UTF-16 units, and shows where it was cut.
-func ellipsis(text string, limit int) string {
-	if short := cut(text, limit); short != text {
-		return strings.TrimRightFunc(cut(text, limit-1), unicode.IsSpace) + "…"
-	}
-	return text
 }

@@ -122,7 +122,11 @@ func (c *Catalog) unknownTool(field, text string, shown []Shown) *Refusal {
 	r := &Refusal{Message: fmt.Sprintf("%s: there is no tool %s; nothing was done. ", field, quoteShort(text))}
 	if near := c.similar(text, shown); len(near) > 0 {
 		r.Message += "Did you mean "
-		c.list(r, near, shown)
+		c.list(r, near[:min(len(near), maxChoices)], shown)
+		r.Message += "?"
+		if len(near) > maxChoices {
+			r.Message += " Or look for it with " + c.searchName()
+		}
 		return r
 	}
 	r.Message += "Look for it with " + c.searchName()

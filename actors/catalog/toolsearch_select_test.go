@@ -54,11 +54,11 @@ func TestSpec_L2_Case48_UnknownNamesGetSuggestions(t *testing.T) {
 		want      string
 		untrusted bool
 	}{
-		"once":      {[]schemas.Tool{native("core", "write"), native("core", "read")}, "file_write", `Did you mean "write"`, false},
-		"twice":     {[]schemas.Tool{native("core", "write"), mcp("disk", "write")}, "file_write", `Did you mean "openclaw:core:write", "mcp:disk:write"`, true},
-		"misspelt":  {[]schemas.Tool{native("core", "write"), native("core", "read")}, "wrtie", `Did you mean "write"`, false},
-		"wrong id":  {[]schemas.Tool{native("core", "write")}, "openclaw:fs:write", `Did you mean "write"`, false},
-		"longer":    {[]schemas.Tool{mcp("github", "create_issue"), mcp("github", "list_issues")}, "createIssue", `Did you mean "create_issue"`, true},
+		"once":      {[]schemas.Tool{native("core", "write"), native("core", "read")}, "file_write", `Did you mean "write"?`, false},
+		"twice":     {[]schemas.Tool{native("core", "write"), mcp("disk", "write")}, "file_write", `Did you mean "openclaw:core:write", "mcp:disk:write"?`, true},
+		"misspelt":  {[]schemas.Tool{native("core", "write"), native("core", "read")}, "wrtie", `Did you mean "write"?`, false},
+		"wrong id":  {[]schemas.Tool{native("core", "write")}, "openclaw:fs:write", `Did you mean "write"?`, false},
+		"longer":    {[]schemas.Tool{mcp("github", "create_issue"), mcp("github", "list_issues")}, "createIssue", `Did you mean "create_issue"?`, true},
 		"nothing":   {[]schemas.Tool{native("core", "write")}, "zebra", "Look for it with tool_search", false},
 		"very long": {[]schemas.Tool{native("core", "write")}, strings.Repeat("write ", 100), "Look for it with tool_search", false},
 		"bad spell": {[]schemas.Tool{native("core", "write")}, "\xff\x00", "Look for it with tool_search", false},
@@ -94,7 +94,7 @@ func TestSpec_L2_SelectorsThatDisagreeAreRefused(t *testing.T) {
 	}
 	// Ids that coincide, since names may have colons, choose nothing.
 	c = build(t, mcp("a", "b:c"), mcp("a:b", "c"))
-	if _, ok := c.ByID("mcp:a:b:c"); ok {
+	if _, ok := byID(c, "mcp:a:b:c"); ok {
 		t.Error("an ambiguous id gives a tool")
 	}
 	id, r := selected(c, schemas.ToolSelector{ID: "mcp:a:b:c"})
