@@ -229,7 +229,7 @@ func TestConfigProblems(t *testing.T) {
 		{"unknown key", "{tool: {}}", []string{`tool | x.json5:1:2: tool: there is no such key: did you mean "tools"?`}},
 		{"misspelt deep key", "{\n tools: {codeMode: {enabled: true,\n  timeoutMS: 5}}}", []string{`tools.codeMode.timeoutMS | x.json5:3:3: tools.codeMode.timeoutMS: there is no such key: did you mean "timeoutMs"?`}},
 		{"wrong type", `{tools: {codeMode: {timeoutMs: "10s"}}}`, []string{"tools.codeMode.timeoutMs | expected a number, got a string"}},
-		{"wrong short form", `{tools: {codeMode: "on"}}`, []string{`tools.codeMode | expected "auto"`}},
+		{"wrong short form", `{tools: {codeMode: "on"}}`, []string{`tools.codeMode | expected true or false or an object, or "auto"`}},
 		{"wrong kind", `{tools: {codeMode: 1}}`, []string{"tools.codeMode | expected true or false, a string or an object, got a number"}},
 		{"wrong mode", `{tools: {codeMode: {mode: "both"}}}`, []string{`tools.codeMode.mode | expected "only"`}},
 		{"contract", `{contract: "2026-7"}`, []string{`contract | expected one of "current", "2026-07": did you mean "2026-07"?`}},

@@ -82,6 +82,9 @@ func leaves(e *jsonschema.ValidationError, list []*jsonschema.ValidationError) [
 				best = branch
 			}
 		}
+		if fixed := soleConst(best); fixed != nil && len(types.Want) > 0 && len(best[0].InstanceLocation) == len(e.InstanceLocation) {
+			best[0].ErrorKind = &either{types: types.Want, Const: fixed}
+		}
 		if best != nil {
 			return append(list, best...)
 		}
@@ -96,6 +99,20 @@ func leaves(e *jsonschema.ValidationError, list []*jsonschema.ValidationError) [
 		list = leaves(c, list)
 	}
 	return list
+}
+
+// either is the failure of a value that may be one text, or of other types than it is.
+type either struct {
+	*kind.Const
+	types []string
+}
+
+func soleConst(branch []*jsonschema.ValidationError) *kind.Const {
+	if len(branch) != 1 {
+		return nil
+	}
+	fixed, _ := branch[0].ErrorKind.(*kind.Const)
+	return fixed
 }
 
 // reach is how deep into the value a branch came.
@@ -123,6 +140,8 @@ func (s *Schema) violations(value any, e *jsonschema.ValidationError) []Violatio
 		return one("nothing here", "leave it out")
 	case *kind.Enum:
 		return one("one of "+values(k.Want), meant(k.Got, k.Want))
+	case *either:
+		return one(kinds(k.types)+", or "+compact(k.Want), meant(k.Got, []any{k.Want}))
 	case *kind.Const:
 		return one(compact(k.Want), meant(k.Got, []any{k.Want}))
 	case *kind.Format:

@@ -87,6 +87,8 @@ func (p *Provider) told(status int, body []byte) *faultError {
 			"(mode code or search), or tell models.<pattern>.contextTokens, so that old messages are left out"
 	case status >= 300 && status < 400:
 		f.text += ". A turn follows no redirection, since the conversation and the key would follow: put the final address into provider.url"
+	case status == http.StatusUnauthorized && p.Key == "":
+		f.text += ". No key was sent: put it into " + schemas.DefaultKeyEnv + ", or the environment variable that provider.apiKeyEnv names"
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		f.text += ". Check the key, which is in the environment variable that provider.apiKeyEnv names, and what it may do"
 	case status == http.StatusNotFound:

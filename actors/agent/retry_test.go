@@ -123,6 +123,20 @@ func TestSpec_V4_RetriesEnd(t *testing.T) {
 	})
 }
 
+func TestSpec_V4_SaysThatNoKeyWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, p := newLab(t), newLine(fails(401, `{"error":{"message":"who are you?"}}`))
+		at := p.at()
+		at.Key = ""
+		turn, _, _ := l.turn(at)
+		report := run(t, turn)
+		ended(t, report, schemas.StopFailed, "who are you?. No key was sent", "OPENAI_API_KEY", "provider.apiKeyEnv")
+		if strings.Contains(report.Entry.Error, "Check the key") {
+			t.Errorf("there is no key to check: %s", report.Entry.Error)
+		}
+	})
+}
+
 func TestSpec_V4_WhatIsntSafeEndsAtOnce(t *testing.T) {
 	quota := `{"error":{"message":"You have no money","type":"insufficient_quota","code":"insufficient_quota"}}`
 	for name, c := range map[string]struct {

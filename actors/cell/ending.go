@@ -17,7 +17,7 @@ func (m *Machine) complete(at time.Time) {
 		m.fail(at, *m.unhandled)
 	case m.main == nil:
 		m.fail(at, Failure{Code: schemas.InternalError, Text: "the program waits for a promise that nothing can settle: " +
-			"it is pending without host work. Await a tool call, a timer or yield_control, or resolve the promise yourself."})
+			"it is pending without host work. Await something that ends by itself, such as a tool call, or resolve the promise yourself."})
 	default:
 		items, value := m.output.Completed(m.main.Value, m.keeper())
 		m.commit(at, &schemas.Result{Status: schemas.StatusCompleted, Value: value, Output: items})

@@ -102,7 +102,8 @@ func TestSpec_L1_X3_X4_X5_ProgramsAreChecked(t *testing.T) {
 	const effect = `await openclaw.tools.call("openclaw:lab:write", {});`
 	for code, says := range map[string]string{
 		effect + ` import("fs")`:              "import",
-		effect + ` require("fs")`:             "require",
+		effect + ` require("fs")`:             "uses require, and module access is off",
+		`const fs = require("fs")`:            "called as this tool's description says", // which isn't by globals here
 		`ls -la`:                              "shell",
 		effect + "\nlet q = ;":                "codecell:user.js:2:9",
 		effect + "\nconst n: number = 1":      "TypeScript",
@@ -194,7 +195,7 @@ func TestSpec_L1_HardLimit(t *testing.T) {
 // A promise that nothing settles fails at once, and failures are the program's own.
 func TestSpec_L1_E1_Failures(t *testing.T) {
 	_, n, run := searchNode(t, codeSearch)
-	mustFail(t, searchCode(t, run, `await new Promise(() => {})`), schemas.InternalError, "nothing can settle")
+	mustFail(t, searchCode(t, run, `await new Promise(() => {})`), schemas.InternalError, "ends by itself, such as a tool call, or resolve")
 	mustFail(t, searchCode(t, run, `throw new Error("interrupted")`), schemas.InternalError, "Error: interrupted")
 	mustFail(t, searchCode(t, run, `void openclaw.tools.call("openclaw:lab:fails", {}); return 1`), schemas.InternalError, "it broke")
 	mustFail(t, searchCode(t, run, `await Promise.all(Array.from({ length: 200 }, () => openclaw.tools.call("openclaw:lab:rec", {})))`), schemas.InvalidInput, "too many requests at once")

@@ -28,6 +28,11 @@ var pagination = []string{
 	"pagetoken", "cursortoken", "continuationtoken", "nexttoken", "synctoken", "canceltoken", "cancellationtoken", "stoptoken", "eostoken",
 }
 
+// counted are tokens that models are paid for: these plurals are numbers.
+var counted = []string{
+	"prompttokens", "inputtokens", "cachedtokens", "completiontokens", "outputtokens", "reasoningtokens", "totaltokens", "maxtokens", "contexttokens",
+}
+
 // isCredential tells whether a name is that of a credential: apiKey, API_KEY, "x-auth-token", dbPassword2.
 func isCredential(name string) bool {
 	words := nameWords(name)
@@ -43,10 +48,9 @@ func isCredential(name string) bool {
 	if slices.Contains(credentialWords, last) {
 		return true
 	}
-	for _, end := range pagination {
-		if strings.HasSuffix(singular, end) {
-			return false
-		}
+	if slices.ContainsFunc(pagination, func(end string) bool { return strings.HasSuffix(singular, end) }) ||
+		slices.ContainsFunc(counted, func(end string) bool { return strings.HasSuffix(joined, end) }) {
+		return false
 	}
 	for _, end := range credentialEnds {
 		if strings.HasSuffix(joined, end) || strings.HasSuffix(singular, end) {

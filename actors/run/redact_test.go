@@ -107,6 +107,18 @@ func TestSpec_P8_KeepsWhatIsNoCredential(t *testing.T) {
 	}
 }
 
+// Usage that a provider tells is no credential, though it counts tokens.
+func TestSpec_P7_ShowsCountsOfTokens(t *testing.T) {
+	r := redactor(t, schemas.HistoryConfig{})
+	const usage = `{"prompt_tokens":114912,"completion_tokens":5123,"total_tokens":120035,"prompt_tokens_details":{"cached_tokens":110000}}`
+	if got := r.Text(usage); got != usage {
+		t.Errorf("got %s", got)
+	}
+	if got := r.Text(`{"tokens":"abc123def456","input_token":"abc123def456"}`); got != `{"tokens":"[redacted]","input_token":"[redacted]"}` {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestSpec_P8_MasksKnownFormsAnywhere(t *testing.T) {
 	r := redactor(t, schemas.HistoryConfig{Secrets: []string{"s3cr\"et\nline", "plain-secret", "plain-secret-longer"}, Patterns: []string{`CUST-\d+`}})
 	for _, c := range []struct{ source, want string }{

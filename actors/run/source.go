@@ -16,7 +16,7 @@ import (
 
 // modulesOff is what a model reads when its program wants a module (X3).
 const modulesOff = "module access is off: a program has no import, import(), import.meta, export or require. " +
-	"Call tools through their globals, catalog.search(query) or MCP.<server>.<tool>(args). No tools were dispatched."
+	"Files, network and processes are reached through tools, called as this tool's description says. No tools were dispatched."
 
 // CheckSource refuses shell text (X4) and a program that reaches for modules (X3), before any guest sees it.
 //

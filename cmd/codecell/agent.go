@@ -160,7 +160,6 @@ type turnOutput struct {
 // finishTurn says how the turn ended, and gives the exit code.
 func (a *app) finishTurn(s *screen, turn *agent.Turn, report *agent.Report) error {
 	e := &report.Entry
-	e.Error = explained(turn, e)
 	if a.json {
 		a.printJSON(turnOutput{Text: report.Text, Stop: e.Stop, Error: e.Error, Turn: e})
 	} else {
@@ -174,14 +173,6 @@ func (a *app) finishTurn(s *screen, turn *agent.Turn, report *agent.Report) erro
 	default:
 		return exit(exitFailed)
 	}
-}
-
-// explained is a turn's error with what the command line knows of it.
-func explained(turn *agent.Turn, e *schemas.TurnEntry) string {
-	if turn.Provider.Key == "" && e.Stop == schemas.StopFailed && strings.Contains(e.Error, "401") {
-		return e.Error + " (no key was sent: put it in the environment variable that --api-key-env or provider.apiKeyEnv names)"
-	}
-	return e.Error
 }
 
 // transcript is the session of a turn. It says so where the log, which is for errors, doesn't.

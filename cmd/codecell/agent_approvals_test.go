@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -157,6 +158,20 @@ func TestApprovals_WhoseQuestion(t *testing.T) {
 	} {
 		if got := d.own(&who); got != want {
 			t.Errorf("%+v: %v", who, got)
+		}
+	}
+}
+
+// Nobody sits at the device that has nothing, which services get as their standard input.
+func TestTerminal(t *testing.T) {
+	for _, path := range []string{os.DevNull, t.TempDir()} {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if terminal(f) {
+			t.Errorf("%s is taken for a terminal", path)
 		}
 	}
 }

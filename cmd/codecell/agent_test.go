@@ -129,7 +129,7 @@ func TestSpec_V4_AgentProviderTrouble(t *testing.T) {
 		asked  int // 0 for any
 	}{
 		"no key": {func(int, *question) words { return words{status: 401, text: "no such key"} }, nil, exitFailed,
-			[]string{"no such key", "no key was sent", "--api-key-env", "failed"}, 1},
+			[]string{"no such key", "No key was sent", "OPENAI_API_KEY", "failed"}, 1},
 		"busy for a moment": {func(n int, _ *question) words {
 			if n == 1 {
 				return words{status: 429, text: "too many \x1b[2J requests"}

@@ -178,9 +178,14 @@ func (a *app) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
 }
 
+// terminal tells whether somebody may sit at a file: it's a device of characters, and not the one that has none.
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }
 
 // colorful honours NO_COLOR, see https://no-color.org.
