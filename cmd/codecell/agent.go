@@ -89,14 +89,14 @@ func (a *app) takeTurn(cmd *cobra.Command, f *agentFlags, arg string) error {
 	}
 	turn.Client = l.client()
 	feed := bus.NewFeed(l.conn)
-	defer a.closing(ctx, feed.Close)
+	defer a.endLate(ctx, feed.Close)
 	turn.Fact = feed.Publish
 	if turn.Bind {
 		store, err := session.Open(ctx, l.conn, turn.Logger)
 		if err != nil {
 			return err
 		}
-		defer a.closing(ctx, store.Close)
+		defer a.endLate(ctx, store.Close)
 		opened := func(context.Context) (*session.Store, error) { return store, nil }
 		redactor, err := run.NewRedactor(config, turn.Provider.Key)
 		if err != nil {
@@ -140,8 +140,8 @@ func (a *app) prompt(text string) (string, error) {
 	return text, nil
 }
 
-// closing ends something of a turn, whether the turn was cancelled or not.
-func (a *app) closing(ctx context.Context, end func(context.Context) error) {
+// endLate ends something of a turn, whether the turn was cancelled or not.
+func (a *app) endLate(ctx context.Context, end func(context.Context) error) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if err := end(late); err != nil {

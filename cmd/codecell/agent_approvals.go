@@ -24,8 +24,8 @@ const (
 	answerBytes = 4 << 10
 )
 
-// desk is where the approvals of a turn are told, and decided if somebody sits at a terminal.
-type desk struct {
+// approver tells of the approvals of a turn, and has them decided if somebody sits at a terminal.
+type approver struct {
 	a   *app
 	l   *link
 	s   *screen
@@ -49,7 +49,7 @@ func (a *app) askApprovals(ctx context.Context, l *link, s *screen, who schemas.
 		cancel()
 		return nil, err
 	}
-	d := &desk{a: a, l: l, s: s, who: who, asks: asks, facts: make(chan any)}
+	d := &approver{a: a, l: l, s: s, who: who, asks: asks, facts: make(chan any)}
 	done := make(chan struct{}, 2)
 	go func() {
 		defer func() { done <- struct{}{} }()
@@ -76,7 +76,7 @@ func (a *app) askApprovals(ctx context.Context, l *link, s *screen, who schemas.
 }
 
 // run takes one fact or one typed line at a time.
-func (d *desk) run(ctx context.Context) {
+func (d *approver) run(ctx context.Context) {
 	for {
 		select {
 		case fact := <-d.facts:
@@ -103,7 +103,7 @@ func (d *desk) run(ctx context.Context) {
 }
 
 // opened looks at an approval. Anybody may tell facts: what is shown, and decided, is what is on record.
-func (d *desk) opened(ctx context.Context, f *schemas.ApprovalOpened) {
+func (d *approver) opened(ctx context.Context, f *schemas.ApprovalOpened) {
 	if _, err := bus.ExecutorOf(f.Approval); err != nil || slices.ContainsFunc(d.open, func(p *schemas.Approval) bool { return p.ID == f.Approval }) {
 		return
 	}
@@ -128,12 +128,12 @@ func (d *desk) opened(ctx context.Context, f *schemas.ApprovalOpened) {
 }
 
 // own tells whether a call is one of this turn, or of an agent that it has started.
-func (d *desk) own(who *schemas.Identity) bool {
+func (d *approver) own(who *schemas.Identity) bool {
 	return who.Run == d.who.Run || who.Depth > 0 && strings.HasPrefix(who.SessionKey, d.who.SessionKey+"/")
 }
 
 // closed drops a question that somebody else has answered, or that nobody has in time.
-func (d *desk) closed(f *schemas.ApprovalClosed) {
+func (d *approver) closed(f *schemas.ApprovalClosed) {
 	at := slices.IndexFunc(d.open, func(p *schemas.Approval) bool { return p.ID == f.Approval })
 	if at < 0 {
 		return
@@ -148,13 +148,13 @@ func (d *desk) closed(f *schemas.ApprovalClosed) {
 }
 
 // announce says how to decide where nobody can be asked.
-func (d *desk) announce(p *schemas.Approval) {
+func (d *approver) announce(p *schemas.Approval) {
 	f := &schemas.ApprovalOpened{Approval: p.ID, Owner: p.Owner, Tool: p.Tool}
 	d.s.alert(d.a.howToDecide(d.l, f) + "\n" + inputText(p))
 }
 
 // question asks about the first one. before is said above it.
-func (d *desk) question(before string) {
+func (d *approver) question(before string) {
 	if len(d.open) == 0 {
 		return
 	}
@@ -171,7 +171,7 @@ func (d *desk) question(before string) {
 }
 
 // typed takes an answer. What is typed while nothing is asked is no answer to anything.
-func (d *desk) typed(ctx context.Context, line string) {
+func (d *approver) typed(ctx context.Context, line string) {
 	if len(d.open) == 0 {
 		return
 	}
@@ -195,7 +195,7 @@ func (d *desk) typed(ctx context.Context, line string) {
 	d.question("")
 }
 
-func (d *desk) decide(ctx context.Context, decision *schemas.Decision) error {
+func (d *approver) decide(ctx context.Context, decision *schemas.Decision) error {
 	who, err := user.Current()
 	if err != nil {
 		return fmt.Errorf("the user of this process has no name, so nothing was decided: use codecell approvals approve --by (%w)", err)

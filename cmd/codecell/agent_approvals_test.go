@@ -145,7 +145,7 @@ func TestSpec_V4_P3_AgentIsAskedOfDirectCalls(t *testing.T) {
 
 // TestApprovals_WhoseQuestion: a turn asks about its own calls and those of agents below it, and of nobody else.
 func TestApprovals_WhoseQuestion(t *testing.T) {
-	d := desk{who: schemas.Identity{SessionKey: "desk", Run: "agent:1"}}
+	d := approver{who: schemas.Identity{SessionKey: "desk", Run: "agent:1"}}
 	for who, want := range map[schemas.Identity]bool{
 		{SessionKey: "desk", Run: "agent:1"}:                   true,
 		{SessionKey: "desk", Run: "agent:2"}:                   false,

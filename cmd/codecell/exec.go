@@ -3,13 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -67,30 +63,6 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting.`,
 // source reads the program.
 func (a *app) source(path string) (string, error) {
 	return a.text(path, "the program", schemas.MaxCodeBytes, "pass large data through tools")
-}
-
-// text reads a file, or standard input for "-", that has at most limit bytes of text; mend says what to do about a longer
-// one.
-func (a *app) text(path, what string, limit int, mend string) (string, error) {
-	in := a.in
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return "", fmt.Errorf("can't read %s: %w", what, err)
-		}
-		defer f.Close()
-		in = f
-	}
-	b, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("can't read %s: %w", what, err)
-	case len(b) > limit:
-		return "", fmt.Errorf("%s is longer than %d bytes: %s", what, limit, mend)
-	case !utf8.Valid(b):
-		return "", fmt.Errorf("%s isn't UTF-8 text: convert it", what)
-	}
-	return string(b), nil
 }
 
 // execInput is the input of exec as a model would give it. The host judges it, as it does a model's.
