@@ -113,6 +113,7 @@ func (s *Swarm) askPeer(ctx, deadline context.Context, call *schemas.Call, swarm
 		}
 		forwarded := *call
 		forwarded.Args = args
+		begun := time.Now()
 		asking, cancel := context.WithTimeout(ctx, slice+peerMargin)
 		answer, err := bus.Ask[schemas.Answer](asking, s.o.Conn, peerSubject(swarm), &forwarded)
 		cancel()
@@ -127,13 +128,31 @@ func (s *Swarm) askPeer(ctx, deadline context.Context, call *schemas.Call, swarm
 			return nil, false, answer.Err
 		}
 		var got schemas.Awaited
-		if err := json.Unmarshal(answer.Value, &got); err != nil || len(got.Results) != len(ids) {
-			return nil, false, errors.New("the answer of the process that runs the agents makes no sense")
+		if err := json.Unmarshal(answer.Value, &got); err != nil || !fits(&got, ids) || len(got.Pending) > 0 && time.Since(begun).Milliseconds() < ms/2 {
+			return nil, false, errors.New("the answer of the process that runs the agents makes no sense") // or it would be asked at once, for ever
 		}
 		if len(got.Pending) == 0 || ms == 0 {
 			return got.Results, answer.Untrusted, nil
 		}
 	}
+}
+
+// fits tells whether an answer has what was asked for.
+func fits(got *schemas.Awaited, ids []string) bool {
+	if len(got.Results) != len(ids) {
+		return false
+	}
+	for i := range got.Results {
+		switch r := &got.Results[i]; r.Status {
+		case schemas.AgentRunning, schemas.AgentCompleted, schemas.AgentFailed, schemas.AgentCancelled:
+			if r.ID != ids[i] {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // lostAgents are the results of agents whose process is gone.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,5 +105,35 @@ func TestSpec_G10_B4_RandomBytes(t *testing.T) {
 		bus.ToolSubject(schemas.SourceNative, schemas.SwarmOwner, schemas.AwaitTool+"-"+swarm))
 	if got := value[string](t, exec(t, run, `return (await agents.run("x")).text`)); got != "done: x" {
 		t.Errorf("%q", got)
+	}
+}
+
+// Whoever answers for another process's agents isn't asked without end, nor believed.
+func TestSpec_G10_B4_APeerThatMakesNoSense(t *testing.T) {
+	n := swarmNode(t, newModel(t, echoes), "", "")
+	run := open(t, n, "a")
+	swarm := bus.NewSwarmID()
+	id := bus.NewAgentID(swarm)
+	for name, answer := range map[string]string{
+		"at once":  `{"results": [{"id": "` + id + `", "status": "running"}], "pending": ["` + id + `"]}`,
+		"another":  `{"results": [{"id": "` + bus.NewAgentID(swarm) + `", "status": "completed"}], "pending": []}`,
+		"no state": `{"results": [{"id": "` + id + `"}], "pending": []}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			subject := bus.ToolSubject(schemas.SourceNative, schemas.SwarmOwner, schemas.AwaitTool+"-"+swarm)
+			sub, err := bus.Serve(n.Conn(), subject, "", func(r *bus.Request[schemas.Call, schemas.Answer]) {
+				asked.Add(1)
+				_ = r.Respond(&schemas.Answer{ID: r.Body.ID, State: schemas.AnswerDone, Value: schemas.JSON(answer)})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer sub.Close()
+			code := fmt.Sprintf(`try { return await agents_wait({ids: [%q], timeoutMs: 500}) } catch (e) { return e.message }`, id)
+			if r := execNamed(t, run, name, code); !strings.Contains(string(r.Value), "makes no sense") || asked.Load() != 1 {
+				t.Errorf("asked %d times: %s %s", asked.Load(), r.Value, r.Error)
+			}
+		})
 	}
 }
