@@ -119,7 +119,7 @@ func (a *app) takeTurn(cmd *cobra.Command, f *agentFlags, arg string) error {
 	if err != nil {
 		return err
 	}
-	return a.finishTurn(s, turn, report)
+	return a.finishTurn(s, report)
 }
 
 // prompt is what the model is asked.
@@ -158,7 +158,7 @@ type turnOutput struct {
 }
 
 // finishTurn says how the turn ended, and gives the exit code.
-func (a *app) finishTurn(s *screen, turn *agent.Turn, report *agent.Report) error {
+func (a *app) finishTurn(s *screen, report *agent.Report) error {
 	e := &report.Entry
 	if a.json {
 		a.printJSON(turnOutput{Text: report.Text, Stop: e.Stop, Error: e.Error, Turn: e})
