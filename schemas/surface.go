@@ -51,7 +51,10 @@ func (s *Surface) Callable(name string) (*SurfaceTool, bool) {
 		return t, ok
 	}
 	t, ok := s.Tool(ToolCallTool)
-	return t, ok && t.Control
+	if !ok || !t.Control {
+		return nil, false
+	}
+	return t, true
 }
 
 // CheckPayload holds the names of the tools in a provider's final payload against the surface: each control tool

@@ -28,7 +28,7 @@ func TestSpec_L2_DispatchActionIsToolCall(t *testing.T) {
 		t.Error("a payload shows the other name too")
 	}
 	plugin := schemas.Surface{Tools: []schemas.SurfaceTool{{Name: schemas.ToolCallTool, Direct: true}}}
-	if _, ok := plugin.Callable(schemas.DispatchAction); ok {
+	if tool, ok := plugin.Callable(schemas.DispatchAction); ok || tool != nil {
 		t.Error("a plugin's tool has another name too")
 	}
 }
