@@ -74,12 +74,17 @@ type ToolSearchConfig struct {
 // says enabled: false.
 func (c *ToolSearchConfig) UnmarshalJSON(b []byte) error {
 	type object ToolSearchConfig
+	*c = ToolSearchConfig{}
+	return readSwitched(b, &c.Enabled, (*object)(c))
+}
+
+// readSwitched reads a switch, or the object that has it: one that is there turns on what it's for.
+func readSwitched(b []byte, enabled *Switch, object any) error {
 	if !isObject(b) {
-		*c = ToolSearchConfig{}
-		return c.Enabled.UnmarshalJSON(b)
+		return enabled.UnmarshalJSON(b)
 	}
-	*c = ToolSearchConfig{Enabled: SwitchOn}
-	return json.Unmarshal(b, (*object)(c))
+	*enabled = SwitchOn
+	return json.Unmarshal(b, object)
 }
 
 func isObject(b []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) }

@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 )
@@ -27,12 +26,8 @@ type SwarmConfig struct {
 // UnmarshalJSON reads the short forms and the object, which turns the swarm on unless it says enabled: false.
 func (c *SwarmConfig) UnmarshalJSON(b []byte) error {
 	type object SwarmConfig
-	if !isObject(b) {
-		*c = SwarmConfig{}
-		return c.Enabled.UnmarshalJSON(b)
-	}
-	*c = SwarmConfig{Enabled: SwitchOn}
-	return json.Unmarshal(b, (*object)(c))
+	*c = SwarmConfig{}
+	return readSwitched(b, &c.Enabled, (*object)(c))
 }
 
 // Swarm is the effective setting.
