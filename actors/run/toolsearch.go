@@ -88,7 +88,7 @@ func (a *admitted) refuse(message string, untrusted bool) {
 func (r *run) found(s *searched) *schemas.Directed {
 	r.counters.search.Add(int64(s.searches))
 	r.counters.describe.Add(int64(s.describes))
-	return r.tell(&schemas.Directed{Source: schemas.SourceNative, Value: s.value, Call: s.refused, Untrusted: s.untrusted})
+	return r.withTelemetry(&schemas.Directed{Source: schemas.SourceNative, Value: s.value, Call: s.refused, Untrusted: s.untrusted})
 }
 
 // envelop makes the answer of a tool that of tool_call.
@@ -103,11 +103,11 @@ func (r *run) envelop(reply *schemas.Directed, chosen *catalog.Entry) {
 	default:
 		reply.Value = chosen.CallEnvelope(reply.Value)
 	}
-	r.tell(reply)
+	r.withTelemetry(reply)
 }
 
-// tell adds the run's telemetry (L5).
-func (r *run) tell(reply *schemas.Directed) *schemas.Directed {
+// withTelemetry adds the run's telemetry to an answer, which it gives (L5).
+func (r *run) withTelemetry(reply *schemas.Directed) *schemas.Directed {
 	t := r.counters.telemetry(r.admission)
 	reply.Telemetry = &t
 	return reply
