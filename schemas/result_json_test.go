@@ -158,6 +158,9 @@ func TestSpec_O5_ModelText(t *testing.T) {
 	if len(lines) != 4 || lines[2] != plain || lines[1] != "[[outside-data 7f3a]]" || lines[3] != "[[end-outside-data 7f3a]]" {
 		t.Errorf("untrusted: %s", wrapped)
 	}
+	if schemas.Outside(wrapped) != plain || schemas.Outside(plain) != plain {
+		t.Errorf("for people: %s", schemas.Outside(wrapped))
+	}
 }
 
 // TestSpec_O5_MarkersCannotBeForged: text that names the markers doesn't end the data.

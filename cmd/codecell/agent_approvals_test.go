@@ -162,6 +162,22 @@ func TestApprovals_WhoseQuestion(t *testing.T) {
 	}
 }
 
+// People read why a call failed, and not what is around it for models.
+func TestWhyText(t *testing.T) {
+	failed := schemas.Result{Status: schemas.StatusFailed, Code: schemas.InternalError, Error: "Error: no such order\n    at 1:1", Untrusted: true}
+	for told, want := range map[string]string{
+		schemas.ModelText(failed, "id"):               failed.Error,
+		schemas.Untrusted("text", "get-sum: b", "id"): "get-sum: b",
+		"tool_error: it broke":                        "tool_error: it broke",
+		`{"status":"waiting"}`:                        `{"status":"waiting"}`,
+		strings.TrimSuffix(schemas.Untrusted("text", "a\nb", "i"), "\n[[end-outside-data i]]"): "a\nb", // cut
+	} {
+		if got := whyText(told); got != want {
+			t.Errorf("%q gives %q, want %q", told, got, want)
+		}
+	}
+}
+
 // Nobody sits at the device that has nothing, which services get as their standard input.
 func TestTerminal(t *testing.T) {
 	for _, path := range []string{os.DevNull, t.TempDir()} {

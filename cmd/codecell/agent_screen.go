@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -41,10 +42,20 @@ func (s *screen) observe(event agent.Event) {
 	case agent.Called:
 		text := "← " + oneLine(e.Name) + " in " + e.Duration.Round(time.Millisecond).String()
 		if e.Failed {
-			text += styled(s.a.errColor, red, " failed") + ": " + firstLine(printable(e.Text), shownRunes)
+			text += styled(s.a.errColor, red, " failed") + ": " + firstLine(printable(whyText(e.Text)), shownRunes)
 		}
 		s.tell(text)
 	}
+}
+
+// whyText is why a call failed, of what the model was told of it.
+func whyText(told string) string {
+	told = schemas.Outside(told)
+	var result schemas.Result
+	if json.Unmarshal([]byte(told), &result) == nil && result.Status == schemas.StatusFailed && result.Error != "" {
+		return result.Error
+	}
+	return told
 }
 
 // say shows a piece of what the model says. A terminal gets nothing that could steer it; whoever reads standard output

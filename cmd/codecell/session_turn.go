@@ -24,7 +24,7 @@ func messageText(m *schemas.MessageEntry) string {
 	if len(said.ToolCalls) > 0 && said.Text == "" {
 		return who + " calls"
 	}
-	return who + ": " + said.Text
+	return who + ": " + schemas.Outside(said.Text)
 }
 
 // entryMore is what an entry has to say besides its line: the calls of a model's message, and what a turn came to (L5).
