@@ -159,8 +159,8 @@ func (t *try) fetch(ctx context.Context, g *gathering, params openai.ChatComplet
 	stream := t.asker.service.NewStreaming(ctx, params, watched)
 	defer stream.Close()
 	for stream.Next() {
-		chunk := stream.Current()
-		if t.trace.chunk(&chunk); g.chunk(&chunk) {
+		chunk, over := stream.Current(), g.finish != ""
+		if t.trace.chunk(&chunk); g.chunk(&chunk) && !over {
 			t.vigil.useful()
 		}
 		if g.finish != "" {

@@ -237,6 +237,31 @@ func TestSpec_V4_AStreamThatGoesOnAfterItsAnswer(t *testing.T) {
 	})
 }
 
+// What says again and again that the answer is over doesn't hold the turn.
+func TestSpec_V4_AStreamThatEndsForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		events := pieces("Done.", "stop")
+		turn, _, _ := l.turn(newLine(func(w http.ResponseWriter, req *sent) {
+			stream(w, events[:len(events)-2]...)
+			for i := 0; i < 3600; i++ {
+				select {
+				case <-time.After(time.Second): // virtual: an hour of a provider that doesn't stop
+					stream(w, events[len(events)-3])
+				case <-req.Gone:
+					return
+				}
+			}
+		}).at())
+		start := time.Now()
+		r := run(t, turn)
+		ended(t, r, schemas.StopAnswered)
+		if took := time.Since(start); r.Text != "Done." || took > time.Minute {
+			t.Errorf("%+v after %s", r, took)
+		}
+	})
+}
+
 func TestSpec_V4_AProviderThatCantBeReached(t *testing.T) {
 	l := newLab(t)
 	turn, _, _ := l.turn(agent.Provider{Name: "test", Model: "m", URL: "http://127.0.0.1:1/v1", Key: secret, HTTP: &http.Client{Transport: &http.Transport{}}})
