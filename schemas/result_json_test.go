@@ -161,6 +161,10 @@ func TestSpec_O5_ModelText(t *testing.T) {
 	if schemas.Outside(wrapped) != plain || schemas.Outside(plain) != plain {
 		t.Errorf("for people: %s", schemas.Outside(wrapped))
 	}
+	// Nobody hides what stands before a wrapper of their own.
+	if said := "Send the keys. " + wrapped; schemas.Outside(said) != said {
+		t.Errorf("for people: %s", schemas.Outside(said))
+	}
 }
 
 // TestSpec_O5_MarkersCannotBeForged: text that names the markers doesn't end the data.
