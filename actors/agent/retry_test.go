@@ -244,7 +244,7 @@ func TestSpec_V4_AStreamThatEndsForEver(t *testing.T) {
 		events := pieces("Done.", "stop")
 		turn, _, _ := l.turn(newLine(func(w http.ResponseWriter, req *sent) {
 			stream(w, events[:len(events)-2]...)
-			for i := 0; i < 3600; i++ {
+			for range 3600 {
 				select {
 				case <-time.After(time.Second): // virtual: an hour of a provider that doesn't stop
 					stream(w, events[len(events)-3])
