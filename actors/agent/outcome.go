@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -29,7 +30,16 @@ type outcome struct {
 }
 
 // failure is the outcome of a call that came to nothing.
-func failure(text string) outcome { return outcome{text: text, same: text, failed: true} }
+func failure(text string) outcome { return outcome{text: text, same: brief(text), failed: true} }
+
+// brief is a text, or what stands for one that is too long to be kept for a comparison.
+func brief(text string) string {
+	if len(text) <= maxToolText {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return string(sum[:])
+}
 
 // resultOutcome is what a program or a part of it came to.
 func resultOutcome(r *schemas.Result) outcome {
@@ -41,7 +51,7 @@ func resultOutcome(r *schemas.Result) outcome {
 	}
 	told := *r // without what differs from one call to the next
 	told.Telemetry, told.RunID, told.Untrusted = schemas.Telemetry{}, "", false
-	o.same = schemas.ModelText(told, "")
+	o.same = brief(schemas.ModelText(told, ""))
 	if r.Code == schemas.RuntimeUnavailable {
 		o.gone = &schemas.Error{Code: r.Code, Message: r.Error}
 	}
@@ -65,7 +75,7 @@ func directOutcome(d *schemas.Directed) outcome {
 	if text == "" {
 		text = "null"
 	}
-	return outcome{text: outsideText("JSON", text, d.Untrusted || d.Source == schemas.SourceMCP), same: text, cut: len(text) > maxToolText}
+	return outcome{text: outsideText("JSON", text, d.Untrusted || d.Source == schemas.SourceMCP), same: brief(text), cut: len(text) > maxToolText}
 }
 
 // outsideText is a text for the model, not too long, and wrapped if it is from outside (O5).
@@ -80,17 +90,17 @@ func outsideText(what, text string, untrusted bool) string {
 }
 
 // nativeOutcome reads the result of an MCP tool (M2): its texts, and its images, which can't be in a tool's message. It
-// tells whether it is one.
+// tells whether it is one, and small enough to be taken apart.
 func nativeOutcome(value schemas.JSON) (outcome, bool) {
 	var r struct {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
 		IsError    bool              `json:"isError"`
 	}
-	if json.Unmarshal(value, &r) != nil {
+	if few := (&shape{}).holds(value); !few || json.Unmarshal(value, &r) != nil {
 		return outcome{}, false
 	}
-	o := outcome{failed: r.IsError, same: string(value)}
+	o := outcome{failed: r.IsError, same: brief(string(value))}
 	structured := compact(r.Structured)
 	var parts []string
 	for _, raw := range r.Content {

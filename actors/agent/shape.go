@@ -1,6 +1,6 @@
 package agent
 
-// maxValues is how many values one JSON text of a provider may have. Each becomes a structure of a kilobyte or so when it is
+// maxValues is how many values one JSON text of a provider or a tool may have. Each may become a structure of a kilobyte when it is
 // read, so a few bytes of nothing would take much memory otherwise (B4).
 const maxValues = 1 << 16
 
