@@ -14,6 +14,9 @@ import (
 // direct calls a tool that the client sees as itself, be it one of Tool Search.
 func (s *mcpSession) direct(ctx context.Context, req *mcp.CallToolRequest, t *schemas.SurfaceTool) (*mcp.CallToolResult, error) {
 	return s.call(ctx, req, func(input schemas.JSON) (*mcp.CallToolResult, error) {
+		if t.Control { // it's there before the tools that it finds and calls
+			s.service.awaitTools(ctx, execPatience)
+		}
 		run, err := s.opened(ctx)
 		if err != nil {
 			return directFailure(err), ctx.Err()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -222,21 +223,40 @@ func TestSpec_S8_MCPDrains(t *testing.T) {
 // TestMCP_WaitsForSlowServers: shaking hands is quick, and a program sees the servers that were still
 // starting when it was sent.
 func TestMCP_WaitsForSlowServers(t *testing.T) {
+	address, gate := slowServer(t)
+	client, _ := stdio(t, "--config", configOf(t, map[string]string{"lab": address}))
+	go close(gate)
+	if got := client.exec(`return typeof MCP.lab.echo`); string(got.Value) != `"function"` {
+		t.Errorf("%+v", got)
+	}
+}
+
+// So do the plain tools of Tool Search, of a client that calls before it lists.
+func TestSpec_L2_MCPSearchWaitsForSlowServers(t *testing.T) {
+	address, gate := slowServer(t)
+	config := write(t, "codecell.json5", fmt.Sprintf(`{ mcpServers: { lab: { url: %q } }, tools: { toolSearch: { mode: "tools" } } }`, address))
+	client, _ := stdio(t, "--config", config, "--mode", "search")
+	go close(gate)
+	call := map[string]any{"name": "echo", "args": map[string]any{"text": "hello"}}
+	if text, failed := client.call(t.Context(), "tool_call", call); failed || !strings.Contains(text, "hello") {
+		t.Error(text)
+	}
+}
+
+// slowServer is a tool server that answers nothing until its gate is closed.
+func slowServer(t *testing.T) (address string, gate chan struct{}) {
+	t.Helper()
 	target, err := url.Parse(newToolServer(t).url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := make(chan struct{})
+	gate = make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		<-gate
 		http.Redirect(w, r, target.String(), http.StatusTemporaryRedirect)
 	}))
 	t.Cleanup(web.Close)
-	client, _ := stdio(t, "--config", configOf(t, map[string]string{"lab": web.URL}))
-	go close(gate)
-	if got := client.exec(`return typeof MCP.lab.echo`); string(got.Value) != `"function"` {
-		t.Errorf("%+v", got)
-	}
+	return web.URL, gate
 }
 
 // TestSpec_U5_MCPSurvivesItsHost: when the host of a session has gone, calls say so, and the next host
