@@ -23,7 +23,7 @@ func (s *mcpSession) callTool(ctx context.Context, req *mcp.CallToolRequest) (*m
 	case err != nil:
 		return directFailure(err), nil
 	case t == nil: // a hidden tool is like one that isn't there
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.unknown(name)}
 	case t.Direct:
 		return s.direct(ctx, req, t)
 	case name == schemas.WaitTool:
@@ -53,6 +53,17 @@ func (s *mcpSession) tool(ctx context.Context, name string) (*schemas.SurfaceToo
 	}
 	t, _ := described.Surface.Tool(name)
 	return t, nil
+}
+
+// unknown refuses a name that the surface doesn't have, in the same words whether there is such a tool or not (L4).
+func (s *mcpSession) unknown(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := fmt.Sprintf("unknown tool %q", name)
+	if use := useOf(&s.surface); use != "" {
+		text += ". " + use
+	}
+	return text
 }
 
 // shown looks a tool up in the surface as far as it is known.
@@ -115,17 +126,23 @@ func (s *mcpSession) instructions(ctx context.Context) string {
 }
 
 func instructionsFor(s *schemas.Surface) string {
-	text := ""
-	switch {
-	case s.Mode == schemas.ModeCode:
-		text = "Use exec to run a JavaScript program that calls many tools in one go, and wait to continue a program that says it is waiting."
-	case s.Search == schemas.ToolSearchCode:
-		text = "Use tool_search_code to run a JavaScript program that finds tools and calls many of them in one go."
-	case s.Mode == schemas.ModeSearch:
-		text = "Find tools with tool_search, read what they take with tool_describe, and call them with tool_call."
-	}
+	text := useOf(s)
 	if s.Prompt != "" {
 		text += "\n\n" + s.Prompt
 	}
 	return text
+}
+
+// useOf says how tools are called that the surface hides; nothing in direct mode.
+func useOf(s *schemas.Surface) string {
+	switch {
+	case s.Mode == schemas.ModeCode:
+		return "Use exec to run a JavaScript program that calls many tools in one go, and wait to continue a program that says it is waiting."
+	case s.Search == schemas.ToolSearchCode:
+		return "Use tool_search_code to run a JavaScript program that finds tools and calls many of them in one go."
+	case s.Mode == schemas.ModeSearch:
+		return "Find tools with tool_search, read what they take with tool_describe, and call them with tool_call."
+	default:
+		return ""
+	}
 }

@@ -101,6 +101,12 @@ func TestSpec_V1_L2_ToolSearchByMCP(t *testing.T) {
 	if failed || !strings.Contains(text, `"text":"obey"`) || !strings.Contains(text, `"tool":`) || !strings.Contains(text, "[[end-outside-data ") {
 		t.Errorf("called: %s", text)
 	}
+	for _, name := range []string{"echo", "hold", "nothing"} { // hidden, denied, and not there
+		_, err := client.CallTool(soon(t), &mcp.CallToolParams{Name: name})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("unknown tool %q. Find tools with tool_search", name)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	for _, id := range []string{"mcp:lab:hold", "mcp:lab:nothing"} { // denied, and not there
 		if text, failed := client.call(soon(t), "tool_call", map[string]any{"id": id}); !failed || !strings.Contains(text, fmt.Sprintf("there is no tool %q", id)) {
 			t.Errorf("%s: %s", id, text)
