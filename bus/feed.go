@@ -49,7 +49,7 @@ func (f *Feed) Publish(fact any) {
 // Dropped counts the facts that weren't published.
 func (f *Feed) Dropped() uint64 { return f.dropped.Load() }
 
-// Close publishes what waits and returns when the server has it, or with ctx's error.
+// Close publishes what waits and returns when the server has it, or with ctx's error, or at once with [ErrDisconnected].
 func (f *Feed) Close(ctx context.Context) error {
 	f.mu.Lock()
 	if !f.closed {
@@ -59,6 +59,9 @@ func (f *Feed) Close(ctx context.Context) error {
 	f.mu.Unlock()
 	select {
 	case <-f.done:
+		if !f.c.nats.IsConnected() { // what waits for the connection isn't waited for: facts may be lost
+			return fmt.Errorf("close the feed: %w", ErrDisconnected)
+		}
 		return f.c.Flush(ctx)
 	case <-ctx.Done():
 		return fmt.Errorf("close the feed: %w", ctx.Err())

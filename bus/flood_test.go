@@ -1,8 +1,10 @@
 package bus_test
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/bus/bustest"
@@ -85,5 +87,20 @@ func TestSpec_U4_FeedNeverBlocks(t *testing.T) {
 	}
 	if seen.Load()+f.Dropped() != n+2 || f.Dropped() < 2 {
 		t.Errorf("%d seen and %d dropped of %d", seen.Load(), f.Dropped(), n+2)
+	}
+}
+
+// TestSpec_U4_AFeedEndsWithoutItsBus: nobody waits for facts that can't be told.
+func TestSpec_U4_AFeedEndsWithoutItsBus(t *testing.T) {
+	s := bustest.Start(t, bus.ServerOptions{})
+	c := bustest.Connect(t, s)
+	f := bus.NewFeed(c)
+	s.Close()
+	for c.NATS().IsConnected() {
+		time.Sleep(time.Millisecond) // real: the connection notices in its own time
+	}
+	f.Publish(&schemas.SlotTaken{Host: "h"})
+	if err := f.Close(t.Context()); !errors.Is(err, bus.ErrDisconnected) {
+		t.Errorf("%v", err)
 	}
 }
