@@ -54,10 +54,10 @@ func turnLines(t *schemas.TurnEntry) []string {
 	lines := []string{saw, did}
 	for i := range t.Totals.Called[:min(len(t.Totals.Called), shownTools)] {
 		c := &t.Totals.Called[i]
-		lines = append(lines, fmt.Sprintf("ran %s (%s) ×%d", c.ID, c.Source, c.Count))
+		lines = append(lines, fmt.Sprintf("called %s (%s) ×%d", c.ID, c.Source, c.Count))
 	}
 	if more := len(t.Totals.Called) + t.Totals.Dropped - shownTools; more > 0 {
-		lines = append(lines, fmt.Sprintf("ran %d more tools", more))
+		lines = append(lines, fmt.Sprintf("called %d more tools", more))
 	}
 	asked := strings.Join(spentParts(t), ", ") + fmt.Sprintf(", %d bytes sent", t.RequestBytes)
 	if t.Retries > 0 {
