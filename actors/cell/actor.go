@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"log/slog"
 	"runtime/debug"
 	"slices"
@@ -42,7 +43,7 @@ func refuseRestart(ctx actor.Context) {
 type shell struct {
 	deps    Deps
 	spec    Spec
-	log     *slog.Logger
+	log     func() *slog.Logger
 	machine *Machine
 	guest   *guest
 	timers  timers
@@ -68,11 +69,8 @@ type (
 )
 
 func newShell(deps Deps, spec Spec) *shell {
-	log := deps.Logger
-	if log == nil {
-		log = slog.Default()
-	}
-	log = log.With("cell", spec.Address.Cell)
+	// With may mask what it is given, and hardly any cell ever logs.
+	log := func() *slog.Logger { return cmp.Or(deps.Logger, slog.Default()).With("cell", spec.Address.Cell) }
 	return &shell{
 		deps: deps, spec: spec, log: log, guest: newGuest(deps, spec, log), timers: make(timers),
 		machine: NewMachine(MachineSpec{
@@ -184,7 +182,7 @@ func (s *shell) feed(e Event) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("a cell panicked", "panic", r, "stack", string(debug.Stack()))
+			s.log().Error("a cell panicked", "panic", r, "stack", string(debug.Stack()))
 			s.lastWords("internal error")
 			s.end(&Ended{Result: internalFailure("internal error")})
 		}

@@ -140,6 +140,8 @@ func newBed(t testing.TB, o slot.Options) *bed {
 
 var discard = slog.New(slog.DiscardHandler)
 
+func noLog() *slog.Logger { return discard }
+
 func (b *bed) receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *spawnCell:

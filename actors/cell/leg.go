@@ -27,7 +27,7 @@ type guest struct {
 	limits   wasm.Limits
 	park     int // largest snapshot, in bytes
 	port     Port
-	log      *slog.Logger
+	log      func() *slog.Logger
 
 	jobs      chan func() // of the live guest's goroutine
 	live      *wasm.Guest
@@ -45,7 +45,7 @@ type guest struct {
 // plainPrograms is what programs are unless the run says otherwise.
 const plainPrograms = "Programs are plain JavaScript, without types or modules"
 
-func newGuest(d Deps, s Spec, log *slog.Logger) *guest {
+func newGuest(d Deps, s Spec, log func() *slog.Logger) *guest {
 	return &guest{
 		engine: d.Engine, image: s.Image, source: s.Source, programs: cmp.Or(s.Programs, plainPrograms), port: s.Port, park: s.Limits.SnapshotBytes, log: log,
 		limits: wasm.Limits{
@@ -140,7 +140,7 @@ func (g *guest) drop() {
 	}
 	if g.live != nil {
 		if err := g.live.Close(); err != nil {
-			g.log.Error("closing a guest", "error", err)
+			g.log().Error("closing a guest", "error", err)
 		}
 		g.live = nil
 	}
@@ -150,7 +150,7 @@ func (g *guest) drop() {
 func (g *guest) leg(ctx context.Context, r RunLeg) (end LegDone) {
 	defer func() {
 		if r := recover(); r != nil {
-			g.log.Error("a leg panicked", "panic", r, "stack", string(debug.Stack()))
+			g.log().Error("a leg panicked", "panic", r, "stack", string(debug.Stack()))
 			end.Failure = &Failure{Code: schemas.InternalError, Text: "internal error while the program ran"}
 		}
 		if end.Failure != nil {
@@ -204,10 +204,10 @@ func (g *guest) revive(ctx context.Context) *Failure {
 	case err == nil:
 		return nil
 	case errors.Is(err, wasm.ErrSnapshot):
-		g.log.Error("restoring a cell", "error", err)
+		g.log().Error("restoring a cell", "error", err)
 		return &Failure{Code: schemas.InvalidInput, Text: "this run can't be restored; look at earlier results for what it has done"}
 	}
-	g.log.Error("making a guest", "error", err)
+	g.log().Error("making a guest", "error", err)
 	return &Failure{Code: schemas.RuntimeUnavailable, Text: "no guest can be made: " + err.Error()}
 }
 
@@ -287,7 +287,7 @@ func (g *guest) explain(err error) *Failure {
 	case errors.Is(err, wasm.ErrUnavailable):
 		return &Failure{Code: schemas.RuntimeUnavailable, Text: err.Error()}
 	}
-	g.log.Error("a leg failed", "error", err)
+	g.log().Error("a leg failed", "error", err)
 	return &Failure{Code: schemas.InternalError, Text: "the guest failed and was discarded; nothing of the program's state is left"}
 }
 
@@ -303,7 +303,7 @@ func (g *guest) parkNow() (e Event) {
 	internal := ParkFailed{Failure: Failure{Code: schemas.InternalError, Text: "internal error while the program was parked"}}
 	defer func() {
 		if r := recover(); r != nil {
-			g.log.Error("a park panicked", "panic", r, "stack", string(debug.Stack()))
+			g.log().Error("a park panicked", "panic", r, "stack", string(debug.Stack()))
 			g.drop()
 			internal.At = time.Now()
 			e = internal
@@ -321,7 +321,7 @@ func (g *guest) parkNow() (e Event) {
 			"code mode snapshot limit exceeded: the program's state is larger than %d bytes and can't be parked. "+
 				"Keep less data in variables while calls are pending.", g.park)}}
 	}
-	g.log.Error("parking a cell", "error", err)
+	g.log().Error("parking a cell", "error", err)
 	g.drop()
 	internal.At = now
 	return internal

@@ -25,7 +25,7 @@ func TestSpec_E1_W2_GuestsThatCantBeMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := Spec{Source: "return 1", Image: image, Limits: limits(), Port: &probe{}}
-	g := newGuest(Deps{Engine: engine}, spec, discard)
+	g := newGuest(Deps{Engine: engine}, spec, noLog)
 	for _, snapshot := range [][]byte{{}, []byte("nonsense")} {
 		g.snapshot = snapshot
 		end := g.leg(t.Context(), RunLeg{})
@@ -36,14 +36,14 @@ func TestSpec_E1_W2_GuestsThatCantBeMade(t *testing.T) {
 	// A budget that ended on the way back is a timeout, not a want of guests (Q2).
 	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	g = newGuest(Deps{Engine: engine}, spec, discard)
+	g = newGuest(Deps{Engine: engine}, spec, noLog)
 	if end := g.leg(past, RunLeg{}); end.Failure == nil || end.Failure.Code != schemas.Timeout {
 		t.Errorf("with no time left: %+v", end.Failure)
 	}
 	if err := engine.Close(); err != nil {
 		t.Fatal(err)
 	}
-	end := newGuest(Deps{Engine: engine}, spec, discard).leg(t.Context(), RunLeg{})
+	end := newGuest(Deps{Engine: engine}, spec, noLog).leg(t.Context(), RunLeg{})
 	if end.Failure == nil || end.Failure.Code != schemas.RuntimeUnavailable {
 		t.Errorf("without an engine: %+v", end.Failure)
 	}
@@ -51,7 +51,7 @@ func TestSpec_E1_W2_GuestsThatCantBeMade(t *testing.T) {
 
 // E1: the code follows from the kind of the error.
 func TestSpec_E1_CodesOfStoppedLegs(t *testing.T) {
-	g := &guest{log: discard, limits: wasm.Limits{MemoryBytes: 5}}
+	g := &guest{log: noLog, limits: wasm.Limits{MemoryBytes: 5}}
 	for _, c := range []struct {
 		err  error
 		want schemas.Code
