@@ -30,7 +30,7 @@ func Activation(c *schemas.Config, t Turn) schemas.Mode {
 	}
 	said := c.CodeModeFor(t.Agent, t.Model)
 	if t.Front && c.CodeModeSaid(t.Agent, t.Model) == schemas.SwitchUnset {
-		return schemas.ModeCode
+		said = schemas.SwitchAuto
 	}
 	if said == schemas.SwitchOn || said == schemas.SwitchAuto && (t.Preferred || t.Front) {
 		return schemas.ModeCode
