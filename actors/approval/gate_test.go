@@ -125,6 +125,7 @@ func TestSpec_P3_Case68_NobodyDecides(t *testing.T) {
 		if said := refusal(t, b.decide(schemas.Decision{Approval: a.id, Approve: true})); !strings.Contains(said, "expired, since nobody decided in time") {
 			t.Error(said)
 		}
+		synctest.Wait() // the call doesn't wait for the record of its end
 		if a := b.find(a.id); a.State != schemas.ApprovalExpired {
 			t.Errorf("%+v", a)
 		}
