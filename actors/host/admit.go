@@ -79,6 +79,14 @@ func (m *admitting) problem(format string, args ...any) {
 
 // present puts the tools before the model in the run's mode.
 func (m *admitting) present() (*run.Admission, error) {
+	a, err := m.inMode()
+	if err == nil {
+		a.Sequential = a.Catalog.Sequential() || slices.ContainsFunc(a.Direct, func(d run.DirectTool) bool { return d.Tool.Sequential })
+	}
+	return a, err
+}
+
+func (m *admitting) inMode() (*run.Admission, error) {
 	switch m.as.mode {
 	case schemas.ModeDirect:
 		return m.directly(), nil

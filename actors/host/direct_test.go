@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codecell/codecell/actors/run"
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 )
 
-func callDirect(t *testing.T, run *bus.Run, name, args string) (*schemas.Directed, error) {
+func callDirect(t *testing.T, r *bus.Run, name, args string) (*schemas.Directed, error) {
 	t.Helper()
-	return run.Direct(t.Context(), schemas.Direct{CallID: "d1", Name: name, Args: schemas.JSON(args)})
+	return r.Direct(t.Context(), schemas.Direct{CallID: "d1", Name: name, Args: schemas.JSON(args)})
 }
 
 func TestSpec_A2_DirectToolsAreShownAndNotCatalogued(t *testing.T) {
@@ -80,5 +81,34 @@ func TestSpec_A2_DirectCallsEndWithTheirCallOrRun(t *testing.T) {
 		if err := <-ended; !errors.Is(err, schemas.Aborted) {
 			t.Errorf("%s: the call ended with %v", name, err)
 		}
+	}
+}
+
+// TestSpec_B4_DirectCallsOfARunAreBounded: who floods a run is refused, and nothing of what waits is lost.
+func TestSpec_B4_DirectCallsOfARunAreBounded(t *testing.T) {
+	const over = 100
+	g := make(gate)
+	n := node(t, config(t, `{tools: {direct: ["gated"]}}`), g.tool("gated"))
+	r := open(t, n, "a")
+	ended := make(chan error, run.MaxDirects+over)
+	for range cap(ended) {
+		go func() {
+			_, err := r.Direct(t.Context(), schemas.Direct{CallID: "d", Name: "gated", Args: schemas.JSON(`{"n":1}`)})
+			ended <- err
+		}()
+	}
+	for range over {
+		if err := <-ended; !errors.Is(err, schemas.RuntimeUnavailable) || !strings.Contains(err.Error(), "256 calls of this run wait") {
+			t.Fatal(err)
+		}
+	}
+	close(g)
+	for range run.MaxDirects {
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d, err := callDirect(t, r, "gated", `{"n":2}`); err != nil || string(d.Value) != `{"n":2}` {
+		t.Errorf("%+v, %v", d, err)
 	}
 }

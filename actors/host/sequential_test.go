@@ -211,3 +211,30 @@ func TestSpec_P4_ARefusedCallLeavesTheGate(t *testing.T) {
 		t.Errorf("result = %+v, faults %v", r, f.faults)
 	}
 }
+
+// TestSpec_P4_ADirectSequentialToolRunsAlone, also beside what cells call, which have no such tool in their own catalog.
+func TestSpec_P4_ADirectSequentialToolRunsAlone(t *testing.T) {
+	var f floor
+	n := node(t, config(t, `{bus: {listen: "127.0.0.1:0"}, tools: {direct: ["seq"]}}`))
+	run := replicas(t, n, 2, f.tool("par"), f.tool("seq", tool.Sequential()))
+	var calls sync.WaitGroup
+	for range 20 {
+		calls.Go(func() {
+			if d, err := callDirect(t, run, "seq", `{"n":1}`); err != nil || d.Call != nil {
+				t.Errorf("%+v, %v", d, err)
+			}
+		})
+	}
+	r := exec(t, run, `
+		for (let i = 0; i < 10; i++) await Promise.all(Array.from({length: 6}, (_, n) => par({n})))
+		return "done"`)
+	calls.Wait()
+	for r.Status == schemas.StatusWaiting {
+		r = wait(t, n, "a", "w", r.RunID)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if string(r.Value) != `"done"` || len(f.faults) > 0 || len(f.order) != 80 {
+		t.Errorf("result %+v, %d calls: %s", r, len(f.order), strings.Join(f.faults, "; "))
+	}
+}

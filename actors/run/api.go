@@ -89,6 +89,8 @@ type Admission struct {
 	Surface schemas.Surface
 	// Direct are the tools that the model calls by their names: in [schemas.ModeDirect] all, otherwise the direct-only ones.
 	Direct []DirectTool
+	// Sequential: one of the tools, hidden or direct, must run alone, so that all calls of the run go through its gate (P4).
+	Sequential bool
 	// Search is the setting of Tool Search in [schemas.ModeSearch]. Its Mode is the one that the run has, after any fall-back.
 	Search schemas.ToolSearch
 	Limits schemas.Limits

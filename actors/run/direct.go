@@ -1,7 +1,7 @@
 package run
 
 import (
-	"slices"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -11,6 +11,9 @@ import (
 	"github.com/codecell/codecell/actors/cell"
 	"github.com/codecell/codecell/schemas"
 )
+
+// MaxDirects is how many direct calls of one run wait for their answers at once; further ones are refused.
+const MaxDirects = 256
 
 // DirectTool is a direct-only tool under the name that the model sees.
 type DirectTool struct {
@@ -70,6 +73,11 @@ type directTurn struct{ id string }
 func (r *run) direct(ctx actor.Context, m *Direct) {
 	if r.closing != nil {
 		m.Reply(&schemas.Directed{Err: &schemas.Error{Code: schemas.Aborted, Message: "the run is closed (" + r.closing.Reason + "): open a new one"}})
+		return
+	}
+	if len(r.directs.looking)+len(r.directs.open) >= MaxDirects {
+		m.Reply(&schemas.Directed{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: fmt.Sprintf(
+			"%d calls of this run wait for their answers already, and this one was not made: wait for some of them, or cancel some", MaxDirects)}})
 		return
 	}
 	r.touch(ctx)
@@ -159,7 +167,7 @@ func (r *run) callDirect(ctx actor.Context, a *admitted) {
 		go func() { root.Send(self, &cell.Answered{Answer: r.dry.answer(a.tool, a.name, call)}) }()
 		return
 	}
-	if d.gated = sequential(a.admission); d.gated && !r.gate.enter(&gated{
+	if d.gated = a.admission.Sequential; d.gated && !r.gate.enter(&gated{
 		key: gateKey{d.address.Cell, d.id}, sequential: a.tool.Sequential,
 		turn: func() { root.Send(self, &directTurn{d.id}) },
 	}) {
@@ -167,11 +175,6 @@ func (r *run) callDirect(ctx actor.Context, a *admitted) {
 		return
 	}
 	r.sendDirect(ctx, d, call)
-}
-
-// sequential tells whether direct calls must wait for one another (P4).
-func sequential(a *Admission) bool {
-	return a.Catalog.Sequential() || slices.ContainsFunc(a.Direct, func(d DirectTool) bool { return d.Tool.Sequential })
 }
 
 // passDirect sends a call whose turn has come, if it is still wanted.

@@ -6,8 +6,8 @@ import (
 )
 
 // gate lets a sequential tool run alone among the calls of a run, whichever executors serve them (P4): its turn comes when
-// all calls before it have settled, and those after it wait until it has. The cells whose catalog has such a tool share
-// it; other runs have none.
+// all calls before it have settled, and those after it wait until it has. What is called from
+// cells and what the model calls directly share it, as soon as either may be such a tool; other runs have none.
 //
 // A call passes once and leaves once: when it has settled, was lost or was cancelled, or with its cell. A tool that
 // works on after it was cancelled isn't waited for.

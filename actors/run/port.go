@@ -127,7 +127,7 @@ func (p *port) sendKept(c cell.Call) *schemas.CallError {
 // equip gives a cell's port what only some runs need.
 func (r *run) equip(p *port, deliver func(*schemas.Answer)) {
 	p.deliver = deliver
-	if p.admission.Catalog.Sequential() {
+	if p.admission.Sequential {
 		p.gate = r.gate
 	}
 	if r.dry != nil {
