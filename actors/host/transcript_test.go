@@ -246,3 +246,28 @@ func TestSpec_P7_R2_ExecsAreKeptRaw(t *testing.T) {
 		t.Errorf("exec = %+v, calls %+v, %+v", entries[4].Exec, entries[5].Call, entries[7].Call)
 	}
 }
+
+// R2: a restart-safe program that went on after one of its calls was refused has changed nothing, and can be run again.
+func TestSpec_R2_Case41_ARefusedCallDoesntPreventRecovery(t *testing.T) {
+	g := make(gate)
+	n := node(t, config(t, short), tool.New("look", "Looks when it may.", func(ctx context.Context, in echoIn) (echoOut, error) {
+		select {
+		case <-g:
+		case <-ctx.Done():
+		}
+		return echoOut(in), nil
+	}, tool.ReplaySafe()))
+	run := bound(t, n, "a")
+	r := execAs(t, run, "e1", map[string]any{"restartSafe": true, "code": `
+		const refused = await echo({n: 1}).catch(e => e.message)
+		return [refused, await look({n: 2})]`})
+	if r.Status != schemas.StatusWaiting {
+		t.Fatalf("%+v", r)
+	}
+	entries, lines := transcript(t, n, "a", "waiting of e1 in e1")
+	mustRead(t, lines, "exec e1", "call 1 echo in e1", "not_started 1 in e1", "call 2 look in e1", "waiting of e1 in e1")
+	found := session.Interrupted(&session.Branch{Entries: entries})
+	if len(found) != 1 || found[0].Why != "" {
+		t.Errorf("%+v", found)
+	}
+}

@@ -21,6 +21,8 @@ func Interrupted(b *Branch) []Interrupt {
 	type state struct {
 		Interrupt
 		over bool
+		// unsafe are the calls that may have changed something, in order.
+		unsafe []*schemas.CallEntry
 	}
 	var execs []*state
 	of := func(callID, cell string) *state { // the latest: models may use a call id again
@@ -46,17 +48,26 @@ func Interrupted(b *Branch) []Interrupt {
 				x.over = true
 			}
 		case schemas.EntryCall:
-			if x := of(e.Call.ParentID, e.Call.Cell); x != nil && x.Why == "" && !e.Call.ReplaySafe && !e.Call.Placeholder {
-				x.Why = "it called " + e.Call.Owner + "." + e.Call.Tool + ", which isn't marked replay-safe: look at what it did, and decide yourself"
+			if x := of(e.Call.ParentID, e.Call.Cell); x != nil && !e.Call.ReplaySafe && !e.Call.Placeholder {
+				x.unsafe = append(x.unsafe, e.Call)
+			}
+		case schemas.EntryOutcome:
+			if x := of(e.Outcome.ParentID, e.Outcome.Cell); x != nil && e.Outcome.Outcome == schemas.NotStarted {
+				x.unsafe = slices.DeleteFunc(x.unsafe, func(c *schemas.CallEntry) bool { return c.Call == e.Outcome.Call && c.Cell == e.Outcome.Cell })
 			}
 		default:
 		}
 	}
 	var out []Interrupt
 	for _, x := range execs {
-		if !x.over {
-			out = append(out, x.Interrupt)
+		if x.over {
+			continue
 		}
+		if x.Why == "" && len(x.unsafe) > 0 {
+			c := x.unsafe[0]
+			x.Why = "it called " + c.Owner + "." + c.Tool + ", which isn't marked replay-safe: look at what it did, and decide yourself"
+		}
+		out = append(out, x.Interrupt)
 	}
 	return out
 }

@@ -28,6 +28,11 @@ func TestSpec_R2_Case41_OnlyWhatChangedNothingIsRecovered(t *testing.T) {
 			CallID: by, ParentID: callID, Cell: "cell-" + callID, Status: status, Code: code, Result: schemas.JSON(`{}`),
 		}}
 	}
+	outcome := func(callID string, effect schemas.Outcome) schemas.SessionEntry {
+		return schemas.SessionEntry{ID: id(), Kind: schemas.EntryOutcome, Outcome: &schemas.OutcomeEntry{
+			ParentID: callID, Cell: "cell-" + callID, Call: "1", Outcome: effect,
+		}}
+	}
 	original := NewTree("original")
 	add(t, original, exec("another session's"))
 	tree := NewTree("s")
@@ -39,6 +44,8 @@ func TestSpec_R2_Case41_OnlyWhatChangedNothingIsRecovered(t *testing.T) {
 		result("wait", "parked", schemas.StatusFailed, schemas.InvalidInput), // of the wait, not of the cell
 		exec("running"),
 		exec("wrote"), call("wrote", "write", false),
+		exec("was refused"), call("was refused", "write", false), outcome("was refused", schemas.NotStarted),
+		exec("wrote and failed"), call("wrote and failed", "write", false), outcome("wrote and failed", schemas.Unknown),
 		exec("not safe", func(e *schemas.ExecEntry) { e.RestartSafe = false }),
 		exec("masked", func(e *schemas.ExecEntry) { e.Redacted = true }),
 		exec("long", func(e *schemas.ExecEntry) { e.Truncated = true }),
@@ -53,7 +60,8 @@ func TestSpec_R2_Case41_OnlyWhatChangedNothingIsRecovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []struct{ callID, why string }{
-		{"parked", ""}, {"running", ""}, {"wrote", "core.write"}, {"not safe", "restartSafe"}, {"masked", "credentials"}, {"long", "too large"},
+		{"parked", ""}, {"running", ""}, {"wrote", "core.write"},
+		{"was refused", ""}, {"wrote and failed", "core.write"}, {"not safe", "restartSafe"}, {"masked", "credentials"}, {"long", "too large"},
 		{"rehearsed", "dry run"}, {"second try", ""}, {"completed", ""},
 	}
 	got := Interrupted(b)
