@@ -200,7 +200,7 @@ func (r *running) do(ctx context.Context, c *call) outcome {
 		if err != nil {
 			return r.broken(ctx, err)
 		}
-		return directOutcome(d)
+		return directOutcome(d, c.tool.Control && c.tool.Name == schemas.ToolCallTool)
 	}
 	var result *schemas.Result
 	var err error

@@ -58,8 +58,8 @@ func resultOutcome(r *schemas.Result) outcome {
 	return o
 }
 
-// directOutcome is what a direct tool gave.
-func directOutcome(d *schemas.Directed) outcome {
+// directOutcome is what a direct tool gave, or one that tool_call has called.
+func directOutcome(d *schemas.Directed, called bool) outcome {
 	if d.Call != nil {
 		o := failure(string(d.Call.Code) + ": " + d.Call.Error())
 		o.cut = len(o.text) > maxToolText
@@ -71,11 +71,16 @@ func directOutcome(d *schemas.Directed) outcome {
 			return o
 		}
 	}
+	o := outcome{same: brief(string(d.Value))}
+	if few := (&shape{}).holds(d.Value); called && few {
+		d.Value = schemas.LiftMedia(d.Value, func(kind, mime, data string) string { return o.addImage(kind, image{mime, data}) })
+	}
 	text := string(d.Value)
 	if text == "" {
 		text = "null"
 	}
-	return outcome{text: outsideText("JSON", text, d.Untrusted || d.Source == schemas.SourceMCP), same: brief(text), cut: len(text) > maxToolText}
+	o.text, o.cut = outsideText("JSON", text, d.Untrusted || d.Source == schemas.SourceMCP), len(text) > maxToolText
+	return o
 }
 
 // outsideText is a text for the model, not too long, and wrapped if it is from outside (O5).

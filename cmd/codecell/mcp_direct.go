@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -34,6 +36,8 @@ func (s *mcpSession) direct(ctx context.Context, req *mcp.CallToolRequest, t *sc
 			return failed, nil //nolint:nilerr // the model reads it as the result
 		case answer.Source == schemas.SourceMCP:
 			return nativeResult(answer.Value), nil
+		case t.Control && t.Name == schemas.ToolCallTool:
+			return calledResult(answer), nil
 		default:
 			return valueResult(answer, len(t.OutputSchema) > 0), nil
 		}
@@ -72,6 +76,28 @@ func valueResult(answer *schemas.Directed, declared bool) *mcp.CallToolResult {
 	if declared && bytes.HasPrefix(value, []byte("{")) {
 		result.StructuredContent = json.RawMessage(value)
 	}
+	return result
+}
+
+// calledResult is what tool_call gives: its text, and the images and sounds of an MCP tool's result as blocks of their own.
+func calledResult(answer *schemas.Directed) *mcp.CallToolResult {
+	var media []mcp.Content
+	lifted := *answer
+	lifted.Value = schemas.LiftMedia(answer.Value, func(kind, mime, data string) string {
+		about := fmt.Sprintf("%s, %.100s, %d bytes in base64", kind, mime, len(data))
+		plain, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			return "[" + about + ": it is damaged]"
+		}
+		if kind == "image" {
+			media = append(media, &mcp.ImageContent{MIMEType: mime, Data: plain})
+		} else {
+			media = append(media, &mcp.AudioContent{MIMEType: mime, Data: plain})
+		}
+		return "[" + about + ": it follows]"
+	})
+	result := valueResult(&lifted, false)
+	result.Content = append(result.Content, media...)
 	return result
 }
 

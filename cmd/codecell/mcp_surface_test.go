@@ -101,6 +101,14 @@ func TestSpec_V1_L2_ToolSearchByMCP(t *testing.T) {
 	if failed || !strings.Contains(text, `"text":"obey"`) || !strings.Contains(text, `"tool":`) || !strings.Contains(text, "[[end-outside-data ") {
 		t.Errorf("called: %s", text)
 	}
+	drawn, err := client.CallTool(soon(t), &mcp.CallToolParams{Name: "tool_call", Arguments: map[string]any{"id": "mcp:lab:picture"}})
+	if err != nil || drawn.IsError || len(drawn.Content) != 2 {
+		t.Fatalf("%+v, %v", drawn, err)
+	}
+	said := drawn.Content[0].(*mcp.TextContent).Text
+	if image, ok := drawn.Content[1].(*mcp.ImageContent); !ok || string(image.Data) != "PNG" || !strings.Contains(said, "image/png, 4 bytes in base64: it follows") {
+		t.Errorf("%s, %+v", said, drawn.Content[1])
+	}
 	for _, name := range []string{"echo", "hold", "nothing"} { // hidden, denied, and not there
 		_, err := client.CallTool(soon(t), &mcp.CallToolParams{Name: name})
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("unknown tool %q. Find tools with tool_search", name)) {
