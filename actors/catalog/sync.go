@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/codecell/codecell/schemas"
 )
 
 // answer is what a synchronous look-up gives a guest: a value, or the name and message of an
@@ -17,6 +19,10 @@ type answer struct {
 type fault struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
+	// These are set if it stands for a call that wasn't made (E3).
+	Code     schemas.CallCode `json:"code,omitempty"`
+	Location string           `json:"location,omitempty"`
+	Effect   schemas.Outcome  `json:"effectStatus,omitempty"`
 }
 
 func typeError(message string) *fault { return &fault{Name: "TypeError", Message: message} }

@@ -46,8 +46,8 @@ func (c *Catalog) searchName() string {
 }
 
 // FindTool answers a program of Tool Search, at once, which tool an id means, by the rules of [Catalog.Select]:
-// {"ok":ref}, or {"error":{name,message}} with what to do instead. Method and payload are the guest's, and there is no other
-// look-up. It says whether the answer has text of an MCP server or a client.
+// {"ok":ref}, or {"error":{name,message,code,location,effectStatus}} with what to do instead (E3). Method and payload are
+// the guest's, and there is no other look-up. It says whether the answer has text of an MCP server or a client.
 func (c *Catalog) FindTool(method string, payload []byte, shown []Shown) (text []byte, untrusted bool) {
 	var in struct {
 		ID string `json:"id"`
@@ -60,7 +60,8 @@ func (c *Catalog) FindTool(method string, payload []byte, shown []Shown) (text [
 	}
 	e, refusal := c.Select(schemas.ToolSelector{ID: in.ID}, shown)
 	if refusal != nil {
-		return encode(answer{Error: plainError("%s", refusal.Message)}), refusal.Untrusted
+		return encode(answer{Error: &fault{Name: "Error", Message: refusal.Message,
+			Code: schemas.CallInvalidInput, Location: "input", Effect: schemas.NotStarted}}), refusal.Untrusted
 	}
 	return encode(answer{OK: e.Ref}), false
 }

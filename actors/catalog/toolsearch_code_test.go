@@ -71,7 +71,7 @@ func TestSpec_L1_SearchAndDescribe(t *testing.T) {
 	}
 }
 
-func TestSpec_L1_L4_FindTool(t *testing.T) {
+func TestSpec_L1_L4_E3_FindTool(t *testing.T) {
 	hidden := schemas.Tool{Source: schemas.SourceNative, Owner: "core", Name: "computer"}
 	c := codeCatalog(t, codeTools()...)
 	find := func(method, payload string) string {
@@ -106,6 +106,12 @@ func TestSpec_L1_L4_FindTool(t *testing.T) {
 		}
 		if len(got) > 2000 || strings.Contains(got, "tool_search") {
 			t.Errorf("%.80s: %.300s", payload, got)
+		}
+	}
+	// E3: it rejects as a call that wasn't made.
+	for _, id := range []string{"nowhere", "read", "openclaw:core:computer"} {
+		if got := find("tool.find", `{"id":"`+id+`"}`); !strings.Contains(got, `"code":"invalid_input","location":"input","effectStatus":"not_started"`) {
+			t.Errorf("%s: %s", id, got)
 		}
 	}
 	for _, method := range []string{"api.list", "api.read", "mcp.api", "tool.meta", "", "tool.find2"} {

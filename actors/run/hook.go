@@ -45,7 +45,7 @@ func (p *prepared) askBefore(ctx context.Context, spec *Spec) {
 	}
 	if input.Code != p.input.Code || input.Language != p.input.Language {
 		if p.err = input.CheckLanguage(p.admission.Languages); p.err == nil {
-			p.err = checkProgram(input)
+			p.err = p.admission.reach(spec.Contract).checkProgram(input)
 		}
 	}
 	p.input = input

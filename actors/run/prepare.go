@@ -44,7 +44,7 @@ func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 	if p.input, p.err = admission.parser(spec.Contract)(m.Msg.Input); p.err != nil {
 		return p
 	}
-	if p.err = checkProgram(p.input); p.err != nil {
+	if p.err = admission.reach(spec.Contract).checkProgram(p.input); p.err != nil {
 		return p
 	}
 	if p.err = p.input.CheckLanguage(admission.Languages); p.err != nil {
@@ -64,11 +64,11 @@ func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 }
 
 // checkProgram refuses what no guest may see. In TypeScript, modules are looked for once its types are gone.
-func checkProgram(in schemas.ExecInput) *schemas.Error {
+func (r reach) checkProgram(in schemas.ExecInput) *schemas.Error {
 	if in.Language == schemas.LanguageTypeScript {
-		return checkShell(in.Code)
+		return r.checkShell(in.Code)
 	}
-	return CheckSource(in.Code)
+	return r.checkSource(in.Code)
 }
 
 // openSession gives the session of a run that is bound. It may block.

@@ -10,9 +10,21 @@ import (
 	"github.com/codecell/codecell/schemas"
 )
 
-// shellText is what a model reads when it sent a shell command (X4).
-const shellText = "the program is shell text, and exec runs JavaScript. Call tools instead: catalog.search(query) finds them, also one " +
-	"that runs commands if there is one, and each is an async function, such as await read({ path: \"notes.txt\" }). No tools were dispatched."
+// reach is how the programs of a run get at tools, for what a model reads when it sent a shell command (X4).
+type reach struct{ tool, search, call string }
+
+// The profiles of guests.
+var (
+	reachCurrent = reach{schemas.ExecTool, "catalog.search(query)", "each is an async function, such as await read({ path: \"notes.txt\" })"}
+	reach202607  = reach{schemas.ExecTool, "tools.search(query)", "await tools.call(id, { path: \"notes.txt\" }) calls one"}
+	reachSearch  = reach{schemas.ToolSearchCodeTool, "openclaw.tools.search(query)", "await openclaw.tools.call(id, { path: \"notes.txt\" }) calls one"}
+)
+
+// refuseShell refuses shell text.
+func (r reach) refuseShell() *schemas.Error {
+	return schemas.Refuse("code", "the program is shell text, and "+r.tool+" runs JavaScript. Call tools instead: "+r.search+
+		" finds them, also one that runs commands if there is one, and "+r.call+". No tools were dispatched.")
+}
 
 // commands are the first words of what models type into shells.
 var commands = words(`apt apt-get awk bash brew cargo cat cd chmod chown cp curl cut date deno df diff docker du echo env fd
@@ -41,10 +53,10 @@ var (
 // checkShell refuses shell text before a guest is started (X4). Text that begins with a command is shell text if it
 // is no JavaScript, or JavaScript that does nothing but name things that the program hasn't: "ls -la" is a
 // subtraction. So a program that begins with a variable named node runs.
-func checkShell(source string) *schemas.Error {
+func (r reach) checkShell(source string) *schemas.Error {
 	text := strings.TrimSpace(source)
 	if strings.HasPrefix(text, "#") { // a comment of a shell, or "#!": no program begins so
-		return schemas.Refuse("code", shellText)
+		return r.refuseShell()
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	first = strings.TrimSpace(first)
@@ -56,7 +68,7 @@ func checkShell(source string) *schemas.Error {
 	parsed, inert := readInert(text)
 	switch {
 	case parsed && inert, !parsed && !named, !parsed && argument.MatchString(m[2]):
-		return schemas.Refuse("code", shellText)
+		return r.refuseShell()
 	}
 	return nil
 }

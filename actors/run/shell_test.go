@@ -37,3 +37,27 @@ func TestSpec_X4_AcceptsProgramsThatLookAlike(t *testing.T) {
 		}
 	}
 }
+
+// What a model reads names what its programs have, and nothing else.
+func TestSpec_X4_ShellTextNamesWhatProgramsHave(t *testing.T) {
+	search := schemas.Surface{Search: schemas.ToolSearchCode}
+	for _, c := range []struct {
+		admission Admission
+		contract  string
+		find      string
+		call      string
+	}{
+		{Admission{}, "", " catalog.search(query)", "await read({"},
+		{Admission{}, schemas.ContractCurrent, " catalog.search(query)", "await read({"},
+		{Admission{}, schemas.Contract202607, " tools.search(query)", "await tools.call(id, {"},
+		{Admission{Surface: search}, "", " openclaw.tools.search(query)", "await openclaw.tools.call(id, {"},
+		{Admission{Surface: search}, schemas.Contract202607, " openclaw.tools.search(query)", "await openclaw.tools.call(id, {"},
+	} {
+		for _, language := range []string{"", schemas.LanguageJavaScript, schemas.LanguageTypeScript} {
+			err := c.admission.reach(c.contract).checkProgram(schemas.ExecInput{Code: "git status", Language: language})
+			if err == nil || !strings.Contains(err.Message, c.find) || !strings.Contains(err.Message, c.call) {
+				t.Errorf("contract %q, language %q: %v", c.contract, language, err)
+			}
+		}
+	}
+}

@@ -18,7 +18,8 @@ import (
 const modulesOff = "module access is off: a program has no import, import(), import.meta, export or require. " +
 	"Files, network and processes are reached through tools, called as this tool's description says. No tools were dispatched."
 
-// CheckSource refuses shell text (X4) and a program that reaches for modules (X3), before any guest sees it.
+// CheckSource refuses shell text (X4) and a program of the current contract that reaches for modules (X3), before any
+// guest sees it.
 //
 // The program is parsed, never scanned: module-looking text in strings, comments, regular
 // expressions, property names and methods is fine, and so are a program's own bindings
@@ -26,8 +27,11 @@ const modulesOff = "module access is off: a program has no import, import(), imp
 //
 // A program that this parser can't read is left to the engine, which is the authority on
 // syntax; should it run, the guest has no module loader and no require to find.
-func CheckSource(source string) *schemas.Error {
-	if err := checkShell(source); err != nil {
+func CheckSource(source string) *schemas.Error { return reachCurrent.checkSource(source) }
+
+// checkSource is CheckSource for programs that reach tools in this way.
+func (r reach) checkSource(source string) *schemas.Error {
+	if err := r.checkShell(source); err != nil {
 		return err
 	}
 	return checkModules(source)

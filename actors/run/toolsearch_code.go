@@ -22,6 +22,17 @@ func (a *Admission) parser(contract string) func(schemas.JSON) (schemas.ExecInpu
 	return schemas.ParseExecInput
 }
 
+// reach is how such a run's programs get at tools.
+func (a *Admission) reach(contract string) reach {
+	switch {
+	case a.toolSearchPrograms():
+		return reachSearch
+	case contract == schemas.Contract202607:
+		return reach202607
+	}
+	return reachCurrent
+}
+
 // shown are the tools that the model calls by their names, for what refusals say.
 func (a *Admission) shown() []catalog.Shown {
 	shown := make([]catalog.Shown, len(a.Direct))
