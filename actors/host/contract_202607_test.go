@@ -94,6 +94,42 @@ func TestSpec_J2_GuestOfTheOlderContract(t *testing.T) {
 	}
 }
 
+func TestSpec_E3_J2_UnknownToolsAreCallsThatWereNotMade(t *testing.T) {
+	inLanguages(t, open(t, olderNode(t), "a"), map[string]string{
+		`const said = [];
+		for (const f of [() => tools.call("nope", {}), () => tools.describe("nope")]) try { await f() } catch (e) { said.push([e.code, e.location, e.effectStatus]) }
+		return said`: `[["invalid_input","input","not_started"],["invalid_input","input","not_started"]]`,
+	})
+}
+
+func TestSpec_O3_J2_OversizedValuesWithoutResults(t *testing.T) {
+	run := open(t, node(t, config(t, `{contract: "2026-07", tools: {codeMode: {maxOutputBytes: 1024}}}`)), "a")
+	r := execIn(t, run, "", `return {a: "x".repeat(5000)}`)
+	var value struct {
+		Truncated bool
+		Reference any
+		Prefix    string
+		Guidance  string
+	}
+	if err := json.Unmarshal(r.Value, &value); err != nil || !value.Truncated || value.Reference != nil || !strings.HasPrefix(value.Prefix, `{"a":"xx`) ||
+		strings.Contains(value.Guidance, "results.") {
+		t.Errorf("%s, %v", told(r), err)
+	}
+}
+
+// Case 79: what no later program could load isn't kept: the model gets the beginning of it, and is told to return less.
+func TestSpec_O3_J2_Case79_NothingIsKeptForTheOlderContract(t *testing.T) {
+	run := open(t, olderNode(t), "a")
+	for _, language := range languages {
+		r := execIn(t, run, language, `return Array.from({ length: 20000 }, (_, row) => ({ row }))`)
+		value := string(r.Value)
+		if !strings.HasPrefix(value, `{"truncated":true,"prefix":"[{\"row\":0},`) || !strings.Contains(value, "leave nothing for later ones") ||
+			strings.Contains(value, "results.load") {
+			t.Errorf("%s: %.200s", language, told(r))
+		}
+	}
+}
+
 func TestSpec_J1_InputOfTheOlderContract(t *testing.T) {
 	n := olderNode(t)
 	run := open(t, n, "a")

@@ -171,7 +171,7 @@ func (r *run) begin(ctx actor.Context, m *prepared) {
 	port := &port{
 		env: r.spec.Env, identity: r.spec.Identity, address: address, admission: m.admission,
 		parent: m.exec.Msg.CallID, trace: m.exec.Msg.TraceParent, restartSafe: m.input.RestartSafe, counters: r.counters,
-		record: m.record, decide: r.spec.Decide,
+		record: m.record, decide: r.spec.Decide, older: r.spec.Contract == schemas.Contract202607,
 	}
 	if port.searching = m.admission.toolSearchPrograms(); !port.searching {
 		r.keep(port, m)

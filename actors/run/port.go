@@ -40,6 +40,8 @@ type port struct {
 	skills     *Skills // nil without any
 	// searching: the program is one of Tool Search, which has none of these.
 	searching bool
+	// older: the program is one of [schemas.Contract202607], which can't load results.
+	older bool
 	notes     notes
 }
 

@@ -112,6 +112,14 @@ func TestSpec_T4_RestartSafeCellsKeepNothing(t *testing.T) {
 	}
 }
 
+func TestSpec_O3_J2_ProgramsWithoutResultsGetNoReference(t *testing.T) {
+	p := keeping(&results{}, 1000)
+	p.older = true
+	if record, err := p.Keep(schemas.JSON(`[1]`), false); err == nil || !strings.Contains(err.Error(), "can't load") || len(p.results.byID) != 0 {
+		t.Errorf("Keep gives %s, %v", record, err)
+	}
+}
+
 func TestSpec_O3_KeepSavesUnderTheSameLimits(t *testing.T) {
 	p := keeping(&results{}, 1000)
 	record, err := p.Keep(schemas.JSON(`[1,2]`), true)

@@ -18,13 +18,16 @@ function olderRecords(tools) {
   return freeze(all);
 }
 
-// findTool is what a program names in describe and call, or an error to reject with.
+// findTool is what a program names in describe and call, or an error to reject with: that of a call that wasn't made (E3).
 function findTool(name, id) {
   if (typeof id !== "string") return new NativeTypeError(name + ": the first argument must be a string, the id of a tool");
   const tool = mapGet(toolsByName, id);
   if (tool !== undefined) return tool;
   const shown = id.length > 80 ? cut(id, 80) + "…" : id;
-  return new NativeError(name + ": there is no tool " + quote(shown) + ": take an id from ALL_TOOLS or tools.search(query)");
+  return hostError(new NativeError(), {
+    __proto__: null, message: name + ": there is no tool " + quote(shown) + ": take an id from ALL_TOOLS or tools.search(query)",
+    code: "invalid_input", location: "input", effectStatus: "not_started",
+  });
 }
 
 function describeById(id) {
