@@ -75,10 +75,7 @@ const unrepeatable = "a restart-safe cell may run again when the results are gon
 
 // resultsLocal answers results.save, results.load and results.delete.
 func (p *port) resultsLocal(kind string, payload schemas.JSON, tainted bool) cell.Local {
-	switch {
-	case p.results == nil:
-		return refuse("Error", "unknown request "+kind)
-	case p.restartSafe:
+	if p.restartSafe {
 		return refuse("Error", kind+" is unavailable: "+unrepeatable)
 	}
 	var ask struct {
@@ -108,13 +105,11 @@ func (p *port) resultsLocal(kind string, payload schemas.JSON, tainted bool) cel
 		": it was deleted, or another run saved it. Results are gone when their run ends.")
 }
 
-// Keep saves an oversized final value (O3), if there is a way for a later program to load it.
+// Keep saves an oversized final value (O3).
 func (p *port) Keep(value schemas.JSON, tainted bool) (schemas.JSON, error) {
 	switch {
 	case p.searching:
 		return nil, errors.New(nothingKept)
-	case p.results == nil:
-		return nil, errors.New("programs of this contract leave nothing for later ones")
 	case p.older:
 		return nil, errors.New("programs of this contract can't load what another has returned")
 	case p.restartSafe:
