@@ -117,19 +117,6 @@ func TestSpec_O3_J2_OversizedValuesWithoutResults(t *testing.T) {
 	}
 }
 
-// Case 79: what no later program could load isn't kept: the model gets the beginning of it, and is told to return less.
-func TestSpec_O3_J2_Case79_NothingIsKeptForTheOlderContract(t *testing.T) {
-	run := open(t, olderNode(t), "a")
-	for _, language := range languages {
-		r := execIn(t, run, language, `return Array.from({ length: 20000 }, (_, row) => ({ row }))`)
-		value := string(r.Value)
-		if !strings.HasPrefix(value, `{"truncated":true,"prefix":"[{\"row\":0},`) || !strings.Contains(value, "leave nothing for later ones") ||
-			strings.Contains(value, "results.load") {
-			t.Errorf("%s: %.200s", language, told(r))
-		}
-	}
-}
-
 func TestSpec_J1_InputOfTheOlderContract(t *testing.T) {
 	n := olderNode(t)
 	run := open(t, n, "a")
