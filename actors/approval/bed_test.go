@@ -79,6 +79,19 @@ func (b *bed) ask(g *approval.Gate, call *schemas.Call) *asked {
 	return a
 }
 
+// told waits for the next facts about approvals.
+func (b *bed) told(n int) (kinds []string) {
+	for range n {
+		switch f := (<-b.facts).(type) {
+		case *schemas.ApprovalOpened:
+			kinds = append(kinds, "opened "+f.Tool)
+		case *schemas.ApprovalClosed:
+			kinds = append(kinds, "closed "+string(f.State)+" "+f.By)
+		}
+	}
+	return kinds
+}
+
 func (b *bed) decide(d schemas.Decision) error {
 	if d.By == "" {
 		d.By = "ada"

@@ -37,6 +37,7 @@ func TestSpec_P3_AnApprovalIsDecidedOnce(t *testing.T) {
 		string(list[0].Input) != `{"path":"a"}` || list[0].Identity.Agent != "main" || list[0].ParentID != "toolu_1" {
 		t.Fatalf("%+v %v", list, err)
 	}
+	kinds := b.told(2) // a call is told of a moment after it is said to wait
 	if err := b.decide(schemas.Decision{Approval: yes.id, Approve: true, Note: "fine"}); err != nil {
 		t.Fatal(err)
 	}
@@ -68,15 +69,7 @@ func TestSpec_P3_AnApprovalIsDecidedOnce(t *testing.T) {
 	if list, err := b.client.Approvals(t.Context(), false); err != nil || len(list) != 0 {
 		t.Errorf("%+v %v", list, err)
 	}
-	var kinds []string
-	for range 4 {
-		switch f := (<-b.facts).(type) {
-		case *schemas.ApprovalOpened:
-			kinds = append(kinds, "opened "+f.Tool)
-		case *schemas.ApprovalClosed:
-			kinds = append(kinds, "closed "+string(f.State)+" "+f.By)
-		}
-	}
+	kinds = append(kinds, b.told(2)...)
 	if got := strings.Join(kinds, ", "); got != "opened write, opened write, closed approved ada, closed denied bob" {
 		t.Error(got)
 	}
