@@ -39,11 +39,10 @@ type testServer struct {
 	kind  string
 	mu    sync.Mutex
 	tools []string
-	goOn  chan struct{}
 }
 
 func runTestServer(kind string) int {
-	s := &testServer{kind: kind, tools: goodTools, goOn: make(chan struct{})}
+	s := &testServer{kind: kind, tools: goodTools}
 	switch kind {
 	case "exits":
 		fmt.Fprintln(os.Stderr, "cannot find\n\tthe database")
@@ -96,7 +95,7 @@ var goodTools = []string{
 	toolEntry("violates", `,"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
 	toolEntry("broken", `,"outputSchema":{"type":7}`),
 	`{"name":"strict","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"depth":{"type":"integer","default":3}},"required":["path"],"additionalProperties":false}}`,
-	toolEntry("slow", ""), toolEntry("never", ""), toolEntry("progress", ""), toolEntry("go_on", ""), toolEntry("dies", ""), toolEntry("huge", ""),
+	toolEntry("slow", ""), toolEntry("never", ""), toolEntry("progress", ""), toolEntry("dies", ""), toolEntry("huge", ""),
 	toolEntry("rpc_error", ""), toolEntry("hologram", ""), toolEntry("env", ""), toolEntry("add", ""), toolEntry("pid", ""),
 }
 
@@ -192,11 +191,7 @@ func (s *testServer) call(m rpc) {
 		for i := 1; i <= 3; i++ {
 			s.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3,"message":"step %d"}}`, m.Params.Meta.Token, i, i)
 		}
-		<-s.goOn // nothing orders a notification and an answer
 		s.reply(m, text("done"))
-	case "go_on":
-		s.goOn <- struct{}{}
-		s.reply(m, text("ok"))
 	case "dies":
 		fmt.Fprintln(os.Stderr, "fatal: out of cheese")
 		os.Exit(7)

@@ -52,17 +52,12 @@ type mcpSession struct {
 // then gone or on its way out.
 func connectMCP(ctx context.Context, name string, cfg schemas.MCPServer, log *slog.Logger) (*mcpSession, error) {
 	s := &mcpSession{server: name, log: log, tap: &tap{}, listChanged: newSignal(), ended: make(chan struct{})}
+	s.tap.progress = s.progressed
 	s.life, s.stop = context.WithCancel(context.Background())
 	client := mcp.NewClient(&mcp.Implementation{Name: "codecell", Version: clientVersion}, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{},
 		Logger:                 slog.New(slog.DiscardHandler),
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { s.listChanged.note() },
-		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
-			p := req.Params
-			if report, ok := s.progress.Load(fmt.Sprint(p.ProgressToken)); ok {
-				report.(Progress)(p.Progress, p.Total, clip(p.Message, 1024))
-			}
-		},
 	})
 	var transport mcp.Transport
 	if cfg.URL != "" {
@@ -112,6 +107,17 @@ func connectMCP(ctx context.Context, name string, cfg schemas.MCPServer, log *sl
 		close(s.ended)
 	}()
 	return s, nil
+}
+
+// progressed passes a server's word on how far a call is to whoever wants it.
+func (s *mcpSession) progressed(params json.RawMessage) {
+	var p mcp.ProgressNotificationParams
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	if report, ok := s.progress.Load(fmt.Sprint(p.ProgressToken)); ok {
+		report.(Progress)(p.Progress, p.Total, clip(p.Message, 1024))
+	}
 }
 
 // discard lets go of what a failed connect leaves.

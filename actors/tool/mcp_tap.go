@@ -16,7 +16,13 @@ import (
 //
 // A caller puts a reply into the context of an SDK call; the transport shows the tap every
 // message on its way, and before the SDK returns the reply holds the raw result.
+//
+// It hears of progress too: the SDK handles notifications beside the answers that follow them, and here none comes after
+// the answer to its call (P2).
 type tap struct {
+	// progress, unless it is nil, is called with each notification of progress, in the order of the wire. It never blocks.
+	progress func(params json.RawMessage)
+
 	mu      sync.Mutex
 	waiting map[string]*reply
 }
@@ -35,6 +41,9 @@ type reply struct {
 }
 
 type replyKey struct{}
+
+// methodProgress is the notification of a server that says how far a call is.
+const methodProgress = "notifications/progress"
 
 // expect gives a context under which the next SDK call fills r.
 func (t *tap) expect(ctx context.Context, r *reply) context.Context {
@@ -117,6 +126,9 @@ func (t *tap) outgoing(ctx context.Context, msg jsonrpc.Message) jsonrpc.Message
 // incoming sees a message before the SDK does, and gives the one for the SDK: what the tap
 // has taken needn't be decoded twice.
 func (t *tap) incoming(msg jsonrpc.Message) jsonrpc.Message {
+	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == methodProgress && t.progress != nil {
+		t.progress(req.Params)
+	}
 	resp, ok := msg.(*jsonrpc.Response)
 	if !ok {
 		return msg
