@@ -75,7 +75,7 @@ func TestSpec_S6_Case87_ReadOnlyFolderLosesNothing(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "cp", self, program).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, err := range []error{os.Chmod(home, 0o755), os.Mkdir(dir, 0o755), os.Chown(dir, nobody, nobody)} {
+	for _, err := range []error{os.Chmod(home, 0o755), os.Chmod(program, 0o755), os.Mkdir(dir, 0o755), os.Chown(dir, nobody, nobody)} {
 		if err != nil {
 			t.Fatal(err)
 		}

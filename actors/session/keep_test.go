@@ -72,32 +72,34 @@ func TestSpec_T3_KeepTellsWhatBecameOfIt(t *testing.T) {
 
 // Messages of many that talk into one session at once are all there, each once.
 func TestSpec_T3_KeepAtOnce(t *testing.T) {
-	server := bustest.Server(t)
-	a, _ := openStore(t, server)
-	b, _ := openStore(t, server)
-	const each = 50
-	var talking sync.WaitGroup
-	for n, store := range []*Store{a, b} {
-		for i := range each {
-			talking.Go(func() {
-				text := fmt.Sprintf("%d.%d", n, i)
-				if _, err := store.Say(t.Context(), "s", "", schemas.NewMessage(schemas.RoleUser, schemas.Said{Text: text})); err != nil {
-					t.Error(err)
-				}
-			})
+	synctest.Test(t, func(t *testing.T) { // a slow machine must not end the patience of keeping
+		server := bustest.Server(t)
+		a, _ := openStore(t, server)
+		b, _ := openStore(t, server)
+		const each = 50
+		var talking sync.WaitGroup
+		for n, store := range []*Store{a, b} {
+			for i := range each {
+				talking.Go(func() {
+					text := fmt.Sprintf("%d.%d", n, i)
+					if _, err := store.Say(t.Context(), "s", "", schemas.NewMessage(schemas.RoleUser, schemas.Said{Text: text})); err != nil {
+						t.Error(err)
+					}
+				})
+			}
 		}
-	}
-	talking.Wait()
-	seen := map[string]int{}
-	for text := range strings.FieldsSeq(said(branchOf(t, a, "s", ""))) {
-		seen[text]++
-	}
-	for text, n := range seen {
-		if n != 1 {
-			t.Errorf("%s is there %d times", text, n)
+		talking.Wait()
+		seen := map[string]int{}
+		for text := range strings.FieldsSeq(said(branchOf(t, a, "s", ""))) {
+			seen[text]++
 		}
-	}
-	if len(seen) != 2*each {
-		t.Errorf("%d messages are there", len(seen))
-	}
+		for text, n := range seen {
+			if n != 1 {
+				t.Errorf("%s is there %d times", text, n)
+			}
+		}
+		if len(seen) != 2*each {
+			t.Errorf("%d messages are there", len(seen))
+		}
+	})
 }

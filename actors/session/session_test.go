@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/codecell/codecell/bus"
@@ -181,35 +182,37 @@ func TestSpec_T1_LimitsAreCheckedAtCommit(t *testing.T) {
 }
 
 func TestSpec_T3_TwoHostsAppendBehindEachOther(t *testing.T) {
-	server := bustest.Server(t)
-	const hosts, each = 3, 60
-	var working sync.WaitGroup
-	for h := range hosts {
-		store, _ := openStore(t, server)
-		s := bind(t, store, "s")
-		working.Go(func() {
-			for i := range each {
-				s.Append(say(fmt.Sprintf("%d:%d", h, i)))
-				if err := commitNow(s, write(fmt.Sprintf("%d:%d", h, i), "1"), write("last", fmt.Sprint(h))); err != nil {
-					t.Error(err)
+	synctest.Test(t, func(t *testing.T) { // a slow machine must not end the patience of commits
+		server := bustest.Server(t)
+		const hosts, each = 3, 60
+		var working sync.WaitGroup
+		for h := range hosts {
+			store, _ := openStore(t, server)
+			s := bind(t, store, "s")
+			working.Go(func() {
+				for i := range each {
+					s.Append(say(fmt.Sprintf("%d:%d", h, i)))
+					if err := commitNow(s, write(fmt.Sprintf("%d:%d", h, i), "1"), write("last", fmt.Sprint(h))); err != nil {
+						t.Error(err)
+					}
 				}
-			}
-		})
-	}
-	working.Wait()
-	store, _ := openStore(t, server)
-	b := branchOf(t, store, "s", "")
-	if len(b.Entries) != 2*hosts*each || len(b.Values) != hosts*each+1 || b.Bad != 0 {
-		t.Errorf("%d entries, %d values, %d bad", len(b.Entries), len(b.Values), b.Bad)
-	}
-	next := map[string]int{}
-	for word := range strings.SplitSeq(said(b), " ") {
-		h, i, _ := strings.Cut(word, ":")
-		if i != fmt.Sprint(next[h]) {
-			t.Fatalf("host %s says %s, want %d", h, i, next[h])
+			})
 		}
-		next[h]++
-	}
+		working.Wait()
+		store, _ := openStore(t, server)
+		b := branchOf(t, store, "s", "")
+		if len(b.Entries) != 2*hosts*each || len(b.Values) != hosts*each+1 || b.Bad != 0 {
+			t.Errorf("%d entries, %d values, %d bad", len(b.Entries), len(b.Values), b.Bad)
+		}
+		next := map[string]int{}
+		for word := range strings.SplitSeq(said(b), " ") {
+			h, i, _ := strings.Cut(word, ":")
+			if i != fmt.Sprint(next[h]) {
+				t.Fatalf("host %s says %s, want %d", h, i, next[h])
+			}
+			next[h]++
+		}
+	})
 }
 
 func TestSpec_B4_GarbageOnASessionsSubject(t *testing.T) {
