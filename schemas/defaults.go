@@ -127,7 +127,7 @@ func (f *filler) defaultOf(schema any) (any, bool) {
 			return nil, false
 		}
 		if d, ok := obj["default"]; ok {
-			return d, d != nil || !refusesNull(obj["type"])
+			return d, d != nil || obj["nullable"] == true || !refusesNull(obj["type"])
 		}
 		ref, ok := obj["$ref"].(string)
 		if !ok {

@@ -22,7 +22,8 @@ const (
 // Schema is a compiled JSON Schema. It may be used by many goroutines at once.
 type Schema struct {
 	raw  JSON
-	doc  any  // the schema as decoded JSON, for hints and defaults
+	doc  any  // the schema as decoded JSON, for defaults
+	read any  // doc as it is checked: in the words of one draft
 	fill bool // there may be defaults in it
 	made atomic.Int32
 	idle chan *checker
@@ -42,7 +43,9 @@ const maxCheckers = 8
 // Compile reads a JSON Schema of draft 2020-12, or of an older draft if it says so in $schema. An
 // empty text accepts everything. Nothing is loaded from anywhere: a $ref to elsewhere is an error,
 // as are a schema over [MaxSchemaBytes] or [MaxSchemaDepth]. A pattern in a dialect of regular
-// expressions that Go doesn't have (look-ahead) is taken to match: the tool itself decides.
+// expressions that Go doesn't have (look-ahead) is taken to match: the tool itself decides. What older drafts and OpenAPI say
+// in words that no draft contradicts counts as they mean it: nullable, and without a $schema also lists in items and
+// switches in exclusiveMinimum and exclusiveMaximum.
 func Compile(raw JSON) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = JSON("true")
@@ -55,7 +58,8 @@ func Compile(raw JSON) (*Schema, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	s := &Schema{raw: raw, doc: knownDialect(doc), fill: mentions(doc, "default"), idle: make(chan *checker, maxCheckers)}
-	c, err := newChecker(s.doc)
+	s.read = modern(s.doc)
+	c, err := newChecker(s.read)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +138,7 @@ func (s *Schema) run(v any, size int) error {
 	case c = <-s.idle:
 	default:
 		if s.made.Add(1) <= maxCheckers {
-			c, _ = newChecker(s.doc) // it has compiled before
+			c, _ = newChecker(s.read) // it has compiled before
 		} else {
 			s.made.Add(-1)
 		}

@@ -16,7 +16,7 @@ func CompileStrict(raw JSON) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := strict(s.doc, ""); err != nil {
+	if err := strict(s.read, ""); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return s, nil

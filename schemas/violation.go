@@ -242,7 +242,7 @@ func (s *Schema) unknown(path string, e *jsonschema.ValidationError, names []str
 // properties are the fields that the subschema at url names.
 func (s *Schema) properties(url string) map[string]any {
 	_, pointer, _ := strings.Cut(url, "#")
-	obj, _ := resolve(s.doc, pointer).(map[string]any)
+	obj, _ := resolve(s.read, pointer).(map[string]any)
 	props, _ := obj["properties"].(map[string]any)
 	return props
 }
