@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 
 	"github.com/codecell/codecell/schemas"
 )
@@ -22,14 +21,7 @@ type HookServer struct {
 	c      *Conn
 	sub    *Subscription
 	decide HookFunc
-	places chan struct{}
-	// ctx is that of all functions: it ends with the server or its connection.
-	ctx    context.Context
-	cancel context.CancelFunc
-
-	mu      sync.Mutex // none is added to running once closing is set
-	closing bool
-	running sync.WaitGroup
+	crew   *Crew // whose context also ends with the connection
 }
 
 // ServeHook makes this process one of those that are the hook (P1): name is the one that configurations give it in the
@@ -45,18 +37,17 @@ func ServeHook(c *Conn, phase, name string, decide HookFunc) (*HookServer, error
 	case decide == nil:
 		return nil, fmt.Errorf("serve hook %q: the function is missing", name)
 	}
-	s := &HookServer{c: c, decide: decide, places: make(chan struct{}, hookPlaces)}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s := &HookServer{c: c, decide: decide, crew: NewCrew(hookPlaces)}
 	var err error
 	if s.sub, err = Serve(c, HookSubject(phase, name), HookQueue(name), s.take); err != nil {
-		s.cancel()
+		s.crew.Cancel()
 		return nil, fmt.Errorf("serve hook %q: %w", name, err)
 	}
 	go func() {
 		select {
 		case <-c.Lost():
-			s.cancel()
-		case <-s.ctx.Done():
+			s.crew.Cancel()
+		case <-s.crew.Context().Done():
 		}
 	}()
 	return s, nil
@@ -64,38 +55,28 @@ func ServeHook(c *Conn, phase, name string, decide HookFunc) (*HookServer, error
 
 type hookRequest = Request[schemas.HookEvent, schemas.Verdict]
 
-// take hands a question to a goroutine. Waiting for a place is how the subscription, which has no other work, queues.
+// take hands a question to a goroutine.
 func (s *HookServer) take(r *hookRequest) {
-	select {
-	case s.places <- struct{}{}:
-	case <-s.ctx.Done():
-		s.answer(r, nil, errHookCloses)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		s.answer(r, nil, errHookCloses)
-		return
-	}
-	s.running.Go(func() {
-		defer func() { <-s.places }()
-		verdict, err := s.ask(&r.Body)
+	taken := s.crew.Do(func(ctx context.Context) {
+		verdict, err := s.ask(ctx, &r.Body)
 		s.answer(r, verdict, err)
 	})
+	if !taken {
+		s.answer(r, nil, errHookCloses)
+	}
 }
 
 var errHookCloses = errors.New("the process that was asked is shutting down")
 
 // ask calls the function. What panics in it stays in this process.
-func (s *HookServer) ask(event *schemas.HookEvent) (verdict *schemas.Verdict, err error) {
+func (s *HookServer) ask(ctx context.Context, event *schemas.HookEvent) (verdict *schemas.Verdict, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.c.log.Error("panic", "in", "hook "+event.Hook, "panic", p, "stack", string(debug.Stack()))
 			verdict, err = nil, errors.New("it failed inside")
 		}
 	}()
-	return s.decide(s.ctx, event)
+	return s.decide(ctx, event)
 }
 
 func (s *HookServer) answer(r *hookRequest, verdict *schemas.Verdict, err error) {
@@ -113,19 +94,12 @@ func (s *HookServer) answer(r *hookRequest, verdict *schemas.Verdict, err error)
 // Close leaves the hook to others: it takes no more questions, and answers those that it has taken. When ctx ends first it
 // ends the functions' context and returns ctx's error; functions that don't heed it are left behind.
 func (s *HookServer) Close(ctx context.Context) error {
-	defer s.cancel()
+	defer s.crew.Cancel()
 	if err := s.sub.Drain(ctx); err != nil {
 		return fmt.Errorf("close a hook: %w", err)
 	}
-	s.mu.Lock()
-	s.closing = true
-	s.mu.Unlock()
-	answered := make(chan struct{})
-	go func() { s.running.Wait(); close(answered) }()
-	select {
-	case <-answered:
-		return s.c.Flush(ctx)
-	case <-ctx.Done():
-		return fmt.Errorf("close a hook: %w", ctx.Err())
+	if err := s.crew.Close(ctx); err != nil {
+		return fmt.Errorf("close a hook: %w", err)
 	}
+	return s.c.Flush(ctx)
 }

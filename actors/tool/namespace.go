@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/codecell/codecell/actors/catalog"
@@ -83,22 +82,14 @@ func refuseNamespace(err *schemas.Error) error { return fmt.Errorf("tool: %w", e
 
 // scopes answers for the namespaces of an executor until it is closed.
 type scopes struct {
-	log    *slog.Logger
-	subs   []*bus.Subscription
-	places chan struct{}
-	// ctx is that of all functions: it ends with the executor.
-	ctx    context.Context
-	cancel context.CancelFunc
-
-	mu      sync.Mutex // none is added to running once closing is set
-	closing bool
-	running sync.WaitGroup
+	log  *slog.Logger
+	subs []*bus.Subscription
+	crew *bus.Crew
 }
 
 // serveScopes listens for the questions about namespaces.
 func serveScopes(conn *bus.Conn, all []Namespace, log *slog.Logger) (*scopes, error) {
-	s := &scopes{log: log, places: make(chan struct{}, scopePlaces)}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s := &scopes{log: log, crew: bus.NewCrew(scopePlaces)}
 	for _, n := range all {
 		reg := n.registered()
 		sub, err := bus.Serve(conn, bus.ScopeSubject(n.Owner, n.ID), bus.ToolQueue(schemas.SourceNative, n.Owner), func(r *scopeRequest) {
@@ -122,36 +113,26 @@ type (
 
 var errScopesClosed = errors.New("the executor is shutting down")
 
-// take hands a question to a goroutine. Waiting for a place is how the subscription, which has no other work, queues.
+// take hands a question to a goroutine.
 func (s *scopes) take(r *scopeRequest, n *schemas.Namespace, fn scopeFunc) {
-	select {
-	case s.places <- struct{}{}:
-	case <-s.ctx.Done():
-		s.answer(r, nil, errScopesClosed)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		s.answer(r, nil, errScopesClosed)
-		return
-	}
-	s.running.Go(func() {
-		defer func() { <-s.places }()
-		text, err := s.scope(r.Body.Identity, n, fn)
+	taken := s.crew.Do(func(ctx context.Context) {
+		text, err := s.scope(ctx, r.Body.Identity, n, fn)
 		s.answer(r, text, err)
 	})
+	if !taken {
+		s.answer(r, nil, errScopesClosed)
+	}
 }
 
 // scope makes the scope for one run. What panics stays in this process.
-func (s *scopes) scope(run schemas.Identity, n *schemas.Namespace, fn scopeFunc) (text schemas.JSON, err error) {
+func (s *scopes) scope(ctx context.Context, run schemas.Identity, n *schemas.Namespace, fn scopeFunc) (text schemas.JSON, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic", "in", "the scope of namespace "+n.ID, "panic", p, "stack", string(debug.Stack()))
 			text, err = nil, errors.New("it failed inside")
 		}
 	}()
-	ctx, cancel := context.WithTimeout(s.ctx, ScopeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ScopeTimeout)
 	defer cancel()
 	made, err := fn(ctx, run)
 	if err != nil {
@@ -181,17 +162,7 @@ func (s *scopes) answer(r *scopeRequest, text schemas.JSON, err error) {
 // close ends the functions that run, and answers those that wait. A plugin that leaves has nothing to put before programs.
 // Functions that don't heed their context are left behind when ctx ends.
 func (s *scopes) close(ctx context.Context) error {
-	s.cancel()
+	s.crew.Cancel()
 	err := drainAll(ctx, s.subs)
-	s.mu.Lock()
-	s.closing = true
-	s.mu.Unlock()
-	ended := make(chan struct{})
-	go func() { s.running.Wait(); close(ended) }()
-	select {
-	case <-ended:
-		return err
-	case <-ctx.Done():
-		return errors.Join(err, ctx.Err())
-	}
+	return errors.Join(err, s.crew.Close(ctx))
 }

@@ -141,16 +141,18 @@ func TestSpec_K1_ClosingEndsScopes(t *testing.T) {
 	conn, host := bustest.Connect(t, server), bustest.Connect(t, server)
 	var running, most atomic.Int64
 	full := make(chan struct{})
+	filled := sync.OnceFunc(func() { close(full) })
 	e := start(t, conn, Options{
 		Providers: []Provider{funcs(t, "shop", New("add", "adds", add))},
 		Namespaces: []Namespace{crm(func(n *Namespace) {
 			n.Scope = func(ctx context.Context, _ schemas.Identity) (any, error) {
-				if n := running.Add(1); n == scopePlaces {
-					close(full)
-				} else if n > most.Load() {
-					most.Store(n)
-				}
+				n := running.Add(1)
 				defer running.Add(-1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				if n == scopePlaces {
+					filled()
+				}
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
