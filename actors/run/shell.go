@@ -27,10 +27,11 @@ func (r reach) refuseShell() *schemas.Error {
 }
 
 // commands are the first words of what models type into shells.
-var commands = words(`apt apt-get awk bash brew cargo cat cd chmod chown cp curl cut date deno df diff docker du echo env fd
-	file find git go grep gzip head hostname java jq kill kubectl less ln ls make mkdir mv node npm npx perl pip pip3 pnpm printf
-	ps pwd python python3 rg rm rmdir rsync ruby rustc scp sed sh sort source ssh stat sudo tail tar tee touch tree tsc uname uniq
-	unzip uv wc wget which whoami xargs yarn zip zsh`)
+var commands = words(`alias apt apt-get awk basename bash brew bun cargo cat cd chmod chown clear cmp cp curl cut date deno df diff
+	dir dirname docker du echo env exit expr fd file find gcc gh git go grep gzip head hostname htop java jq kill killall kubectl less
+	ln ls lsof make man mkdir mktemp mv nano node nohup npm npx perl ping pip pip3 pkill pnpm poetry printf ps pwd pytest python
+	python3 readlink realpath rg rm rmdir rsync ruby rustc scp sed seq set sh sleep sort source ssh stat sudo systemctl tail tar tee
+	test time timeout touch tree tsc uname uniq unset unzip uptime uv vi vim wc wget which whoami xargs yarn zip zsh`)
 
 func words(list string) map[string]bool {
 	set := map[string]bool{}
@@ -41,13 +42,17 @@ func words(list string) map[string]bool {
 }
 
 var (
+	// settings are variables that a command is given.
+	settings = regexp.MustCompile(`^(?:[A-Za-z_]\w*=[^\s;]*[ \t]+)+`)
+	// compound is what begins no JavaScript: conditions have parentheses there, and exports are declared.
+	compound = regexp.MustCompile(`^(?:export[ \t]+[A-Za-z_]\w*=|(?:if|while|until|for[ \t]+\w+[ \t]+in)[ \t]+[^\s(][^;\n]*[;\n]\s*(?:then|do)\b)`)
 	// command is the first word of a line and what follows it on the line.
-	command = regexp.MustCompile(`^(?:\$[ \t]+)?([a-z][a-z0-9-]*)(?:[ \t;|&]+(.*))?$`)
+	command = regexp.MustCompile(`^(?:\$[ \t]+|!)?([a-z][a-z0-9-]*)(?:[ \t;|&]+(.*))?$`)
 	// path is a program named by its path.
 	path = regexp.MustCompile(`^(?:~|\.{1,2})?/\w[\w./-]*(?:\s|$)`)
 	// argument is how what follows a command's name may begin. JavaScript that this parser can't read, but the
 	// engine might, goes on with an operator.
-	argument = regexp.MustCompile(`^(?:[\w./~$"'*|>&<-]|$)`)
+	argument = regexp.MustCompile(`^(?:[\w./~$"'*|>&<+-]|$)`)
 )
 
 // checkShell refuses shell text before a guest is started (X4). Text that begins with a command is shell text if it
@@ -55,11 +60,12 @@ var (
 // subtraction. So a program that begins with a variable named node runs.
 func (r reach) checkShell(source string) *schemas.Error {
 	text := strings.TrimSpace(source)
-	if strings.HasPrefix(text, "#") { // a comment of a shell, or "#!": no program begins so
+	if strings.HasPrefix(text, "#") || compound.MatchString(text) { // "#" is a comment of a shell, or "#!": no program begins so
 		return r.refuseShell()
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	first = strings.TrimSpace(first)
+	first = first[len(settings.FindString(first)):]
 	m := command.FindStringSubmatch(first)
 	named := m != nil && commands[m[1]]
 	if !named && !path.MatchString(first) {

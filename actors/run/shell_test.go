@@ -13,6 +13,10 @@ func TestSpec_X4_RefusesShellText(t *testing.T) {
 		"echo \"hi\" > a.txt", "cat a.txt | grep x", "ls | head", "ls > out.txt", "ls *", "ls .", "find . -name '*.go'", "$ ls -la",
 		"#!/bin/sh\nls", "#!/usr/bin/env node\nreturn 1", "# list the files\nls", "./run.sh", "./run.sh --fast", "~/bin/x y", "/usr/bin/env python3",
 		"cd src\ngrep -rn TODO .", "pwd; ls", "python3 -c 'print(1)'", "node index.js", "node -v", "rm -rf build", "curl https://example.com", "mkdir -p a/b",
+		"export FOO=bar", "export PATH=$PATH:/x && make", "FOO=1 make test", "A=1 B='x' node x.js", "for f in *.txt; do echo $f; done",
+		"for f in $(ls)\ndo\n  cat $f\ndone", "if [ -f x ]; then echo y; fi", "while read l; do echo $l; done < x", "test -f a && echo b",
+		"exit 1", "exit", "set -e\nls", "set -euo pipefail\ncd x", "chmod +x run.sh", "date +%s", "time ls", "nohup x &", "sleep 5; ls",
+		"!ls -la", "source .env", "dir", "timeout 5 ls",
 	} {
 		err := CheckSource(source)
 		if err == nil {
@@ -31,6 +35,9 @@ func TestSpec_X4_AcceptsProgramsThatLookAlike(t *testing.T) {
 		"date ++; var date", "cat\n`x`", "return ls - la", "const pwd = 1\nreturn pwd", "ls; return 1", "node => node", "node ? 1 : f()",
 		"sort (a)", "go: for (;;) break go", "/bin/.test('x')", "// ls -la\nreturn 1", "/* sh */ return 2", "'use strict'\nls", "git`status`", "lsx -la",
 		"env.x = 1", "grep ?? await f()", "head = tail", "make\n(1)", "file in {}, f()", "$ = 1", "let q = ;", "files and folders",
+		"FOO = 1; make (FOO)", "a=1; ls()", "for (const f in {}) ; do {} while (0)", "for await (const x of []) { x(); do {} while (0) }",
+		"if (a) { b() }", "while (i < 3) i++", "const test = f => f; test (x => x)",
+		"test\n(1)", "set = new Set()", "time * 2 > f()", "!ready && f()", "exit ?? f()", "date +f()", "let time = 1; time +1",
 	} {
 		if err := CheckSource(source); err != nil {
 			t.Errorf("refused %q: %v", source, err)

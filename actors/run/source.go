@@ -73,45 +73,65 @@ func findModuleUse(source string) (use string, err error) {
 	// and line numbers are off by exactly one.
 	ast, err := js.Parse(parse.NewInputString("async function program(){\n"+source+"\n}"), js.Options{})
 	if err != nil {
-		return statementUse(err), nil
+		return statementUse(source, err), nil
 	}
 	finder := &moduleFinder{}
 	js.Walk(finder, &ast.BlockStmt)
 	if finder.use != "" {
 		return finder.use, nil
 	}
-	return freeRequire(ast.Scope.Undeclared, finder.typeofs), nil
+	return freeLoader(ast.Scope.Undeclared, finder.typeofs), nil
 }
 
 // statementUse tells an import or export statement, which no function body may have, from
 // other syntax errors.
-func statementUse(err error) string {
+func statementUse(source string, err error) string {
 	var at *parse.Error
 	if !errors.As(err, &at) {
 		return ""
 	}
+	offset := offsetOfRune(source, at.Line-1, at.Column)
 	switch {
 	case strings.Contains(at.Message, "in import expression"), strings.Contains(at.Message, "in import.meta expression"):
-		return position("an import statement", at)
+		// The parser names what follows the word.
+		if word := strings.LastIndex(source[:offset], "import"); word >= 0 {
+			offset = word
+		}
+		return position("an import statement", source, offset)
 	case strings.HasPrefix(at.Message, "unexpected export"):
-		return position("an export statement", at)
+		return position("an export statement", source, offset)
 	}
 	return ""
 }
 
-func position(what string, at *parse.Error) string {
-	return fmt.Sprintf("%s at line %d, column %d", what, at.Line-1, at.Column)
+// position says where a use begins: its line, and its column in UTF-16 units, as all places that a model reads (X5).
+func position(what, source string, offset int) string {
+	before := source[:offset]
+	return fmt.Sprintf("%s at line %d, column %d", what,
+		1+strings.Count(before, "\n"), 1+utf16Length(before[strings.LastIndexByte(before, '\n')+1:]))
 }
 
-// freeRequire finds a reference to require, however spelled, that no binding of the program
-// covers. typeof require asks whether it exists and loads nothing, so it may.
-func freeRequire(undeclared js.VarArray, typeofs map[*js.Var]int) string {
+// offsetOfRune is where a line's column, in characters from 1, lies in the source.
+func offsetOfRune(source string, line, column int) int {
+	at := offsetOf(source, line, 0)
+	for ; column > 1 && at < len(source); column-- {
+		_, size := utf8.DecodeRuneInString(source[at:])
+		at += size
+	}
+	return at
+}
+
+// freeLoader finds a reference to require, however spelled, that no binding of the program covers, or an import that
+// escapes hide. typeof require asks whether it exists and loads nothing, so it may.
+func freeLoader(undeclared js.VarArray, typeofs map[*js.Var]int) string {
 	for _, v := range undeclared {
-		if unescape(v.Data) != "require" {
-			continue
-		}
-		if int(v.Uses) > typeofs[v] {
-			return "require"
+		switch unescape(v.Data) {
+		case "import":
+			return "import"
+		case "require":
+			if int(v.Uses) > typeofs[v] {
+				return "require"
+			}
 		}
 	}
 	return ""

@@ -20,6 +20,9 @@ func TestSpec_X3_RefusesModuleAccess(t *testing.T) {
 		"require":                       `return require('fs')`,
 		"require escaped":               `return requ\u0069re('fs')`,
 		"require escaped with braces":   `return requ\u{69}re('fs')`,
+		"import escaped":                `rec({}); return \u0069mport('fs')`,
+		"import escaped with braces":    `const s = 1; await im\u{70}ort('fs')`,
+		"import.meta escaped":           `return \u0069mport.meta`,
 		"require escaped whole":         `\u0072\u0065\u0071\u0075\u0069\u0072\u0065('fs')`,
 		"optional call":                 `return require?.('fs')`,
 		"parenthesised":                 `return (require)('fs')`,
@@ -50,6 +53,23 @@ func TestSpec_X3_RefusesModuleAccess(t *testing.T) {
 	}
 }
 
+// Places are those of the statement, in UTF-16 units, as in all that a model reads about its source.
+func TestSpec_X3_X5_Case5_ModuleStatementsHaveTheirPlaces(t *testing.T) {
+	for source, place := range map[string]string{
+		"import fs from 'fs'": "an import statement at line 1, column 1",
+		"let s = '\U0001F680\U0001F680'; import fs from 'import'":    "an import statement at line 1, column 17",
+		"const é = 1\n  import\n\t{ b } from 'b'":                    "an import statement at line 2, column 3",
+		"return 1\n/* \U0001F680 */ export const a = 1":              "an export statement at line 2, column 10",
+		"const text = 'import'; import.source('x')":                  "an import statement at line 1, column 24",
+		"const a = `\r\n\U0001F680`;\r\nexport default function(){}": "an export statement at line 3, column 1",
+	} {
+		err := CheckSource(source)
+		if err == nil || !strings.Contains(err.Message, place+",") {
+			t.Errorf("%q: %v, want %s", source, err, place)
+		}
+	}
+}
+
 func TestSpec_X3_AcceptsModuleLookingText(t *testing.T) {
 	for name, source := range map[string]string{
 		"string":             `return "import fs from 'fs'; require('x')"`,
@@ -57,6 +77,7 @@ func TestSpec_X3_AcceptsModuleLookingText(t *testing.T) {
 		"regular expression": `return /import\(|require\(/.test("x")`,
 		"regex class":        `return /[/]import\(/.source`,
 		"comment":            "// import x from 'y'\n/* require('z') */ return 1",
+		"escaped property":   `const o = {\u0069mport() { return 1 }}; return o.\u0069mport()`,
 		"methods":            `const o = {import() { return 1 }, require() { return 2 }}; return o.import() + o.require()`,
 		"property path":      `const o = {import: {meta: 3}}; return o.import.meta`,
 		"optional property":  `return o?.import?.(1)`,
