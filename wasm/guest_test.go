@@ -165,6 +165,20 @@ func TestOutputIsBoundedAndCounted(t *testing.T) {
 	}
 }
 
+func TestOutputOfALegIsKeptAfterTheBudget(t *testing.T) {
+	limits := testLimits()
+	limits.OutputBytes, limits.LegOutputBytes = 10, 6
+	g := acquire(t, newImage(t, shared), limits, Env{})
+	leg := start(t, g, `raw('0123456789abc'); raw('no more'); await call({}); raw('"d"'); raw('"efgh"'); raw('1')`)
+	if len(leg.Output) != 1 || leg.Output[0].OmittedBytes != 3 || leg.DroppedTexts != 1 {
+		t.Fatalf("%+v", leg)
+	}
+	leg = resume(t, g, Answer{ID: leg.Requests[0].ID, OK: true})
+	if len(leg.Output) != 2 || string(leg.Output[1].Payload) != `"ef` || leg.Output[1].OmittedBytes != 3 || leg.OmittedBytes != 4 {
+		t.Errorf("%+v", leg)
+	}
+}
+
 func TestGuestTextIsAlwaysValidUTF8(t *testing.T) {
 	leg := start(t, newGuest(t), `raw('"\ud83d"'); raw('\0'); return 1`)
 	for _, o := range leg.Output {

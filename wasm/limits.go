@@ -22,6 +22,8 @@ type Limits struct {
 	// OutputBytes is the number of payload bytes of output kept over the guest's whole life, at least 1. What's beyond is only
 	// counted, see Leg.OmittedBytes.
 	OutputBytes int64
+	// LegOutputBytes are kept of each leg's output even if the guest has used up OutputBytes before. 0 means none.
+	LegOutputBytes int64
 	// Requests is the number of requests of any kind that may be unanswered at a time, at least 1. See Leg.Overflow.
 	Requests int
 	// RequestBytes bounds the payloads of one leg's requests. 0 means MemoryBytes.
@@ -42,6 +44,7 @@ func (l *Limits) check(maxMemory int64) error {
 		{"MemoryBytes", l.MemoryBytes, minMemory, maxMemory},
 		{"StackBytes", l.StackBytes, minStack, maxStack},
 		{"OutputBytes", l.OutputBytes, 1, 1 << 40},
+		{"LegOutputBytes", l.LegOutputBytes, 0, 1 << 40},
 		{"Requests", int64(l.Requests), 1, 1 << 20},
 		{"RequestBytes", l.RequestBytes, 1, 1 << 40},
 	} {

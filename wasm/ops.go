@@ -32,6 +32,7 @@ type legBuffer struct {
 	requestBytes int64
 	cancelled    []string
 	output       []Output
+	printed      int64 // bytes of output
 	omitted      int64
 	dropped      [2]int // values, texts
 	overflow     bool
@@ -110,7 +111,7 @@ func (g *Guest) cancel(id string) {
 func (g *Guest) print(kind, payload string) {
 	payload = strings.ToValidUTF8(payload, "\ufffd")
 	l := g.leg
-	room := g.limits.OutputBytes - g.state.output
+	room := max(g.limits.OutputBytes-g.state.output, g.limits.LegOutputBytes-l.printed)
 	omit := max(int64(len(payload))-room, 0)
 	l.omitted += omit
 	if room <= 0 {
@@ -129,9 +130,10 @@ func (g *Guest) print(kind, payload string) {
 			l.omitted++
 		}
 		payload = payload[:cut]
-		g.state.output = g.limits.OutputBytes
+		g.state.output, l.printed = max(g.state.output, g.limits.OutputBytes), max(l.printed, g.limits.LegOutputBytes)
 	} else {
 		g.state.output += int64(len(payload))
+		l.printed += int64(len(payload))
 	}
 	l.output = append(l.output, Output{Kind: kind, Payload: []byte(payload), OmittedBytes: omit})
 }

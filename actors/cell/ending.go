@@ -104,7 +104,7 @@ func (m *Machine) respond(r *schemas.Result) {
 	if m.spec.DryRun != nil {
 		r.DryRun = m.spec.DryRun()
 	}
-	r.ReplaySafe = m.spec.RestartSafe && r.Status != schemas.StatusFailed
+	r.ReplaySafe = m.spec.RestartSafe
 	m.addTelemetry(r)
 	if len(m.observers) == 0 {
 		return

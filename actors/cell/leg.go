@@ -50,8 +50,8 @@ func newGuest(d Deps, s Spec, log func() *slog.Logger) *guest {
 		engine: d.Engine, image: s.Image, source: s.Source, programs: cmp.Or(s.Programs, plainPrograms), port: s.Port, park: s.Limits.SnapshotBytes, log: log,
 		limits: wasm.Limits{
 			MemoryBytes: int64(s.Limits.MemoryBytes),
-			OutputBytes: int64(s.Limits.OutputBytes),
-			Requests:    s.Limits.PendingCalls + s.Limits.QueuedCalls,
+			OutputBytes: int64(s.Limits.OutputBytes), LegOutputBytes: endReserve,
+			Requests: s.Limits.PendingCalls + s.Limits.QueuedCalls,
 		},
 	}
 }

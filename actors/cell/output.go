@@ -15,9 +15,13 @@ const guidance = "Over the output limit: return or print less, or narrow the req
 const errorCut = " [error truncated]"
 
 const (
-	// endReserve is what waiting results leave of the budget, so that the last result can always say
-	// that something is missing.
+	// endReserve is what cut output of waiting results leaves of the budget, so that later results have room to say something.
 	endReserve = 512
+	// lastReserve is what waiting results always leave of it, so that the last result can say that something is missing: room
+	// for a marker of output, and for a reference to a value.
+	lastReserve = markerRoom + 220
+	// markerRoom is what a marker needs in an array of output, without any of the text that it stands for.
+	markerRoom = 164
 	// finalReserve is what output leaves for the final value or error.
 	finalReserve = 256
 	// notSavedLimit bounds the JSON text of why a value isn't kept, which has at most a quarter of the room.
@@ -40,7 +44,7 @@ type Item struct {
 //
 // What doesn't fit is replaced by a marker that holds the beginning of the original compact JSON and
 // the exact number of bytes that are missing. Output comes first; the value or error gets what is left,
-// and at least finalReserve bytes.
+// and at least finalReserve bytes unless earlier results have taken them.
 type Output struct {
 	// Max is the budget in bytes, at least 1024.
 	Max int
@@ -119,15 +123,18 @@ func (o *Output) keep(i Item) {
 	}
 }
 
-// Waiting gives the output of a waiting result.
+// Waiting gives the output of a waiting result: whole if there is room for it, and otherwise its beginning.
 func (o *Output) Waiting() []schemas.OutputItem {
+	if room := o.Max - o.used - lastReserve; !o.over && o.size <= room {
+		return o.give(room)
+	}
 	return o.give(o.Max - o.used - endReserve)
 }
 
 // Completed gives the output and the value of a completed result. An oversized object or array is handed to keep, if there
 // is one, and a reference stands for it (O3).
 func (o *Output) Completed(value schemas.JSON, keep keeper) ([]schemas.OutputItem, schemas.JSON) {
-	items := o.give(o.Max - o.used - min(len(value), finalReserve))
+	items := o.last(len(value))
 	if left := o.Max - o.used; len(value) > left {
 		value = instead(value, left, keep)
 	}
@@ -137,12 +144,18 @@ func (o *Output) Completed(value schemas.JSON, keep keeper) ([]schemas.OutputIte
 
 // Failed gives the output and the error of a failed result.
 func (o *Output) Failed(text string) ([]schemas.OutputItem, string) {
-	items := o.give(o.Max - o.used - min(stringSize(text), finalReserve))
+	items := o.last(stringSize(text))
 	if left := o.Max - o.used; stringSize(text) > left {
 		text = text[:fit(text, left-stringSize(errorCut))] + errorCut
 	}
 	o.used += stringSize(text)
 	return items, text
+}
+
+// last gives the output of the last result, whose value or error has size bytes.
+func (o *Output) last(size int) []schemas.OutputItem {
+	left := o.Max - o.used
+	return o.give(max(left-min(size, finalReserve), min(markerRoom, left-min(size, lastReserve-markerRoom))))
 }
 
 // give hands out what was added since the last time, in at most room bytes. If there's no room even for

@@ -176,6 +176,36 @@ func TestSpec_O2_OversizedValue(t *testing.T) {
 	}
 }
 
+// Output of a waiting result that leaves room for the end of the cell is given whole, and what is emitted after cut output
+// isn't lost, as far as it fits.
+func TestSpec_O2_Case75_WaitingOutputIsWholeIfItFits(t *testing.T) {
+	o := Output{Max: 1024}
+	o.Add(Item{Type: "text", JSON: naive(t, strings.Repeat("a", 600))})
+	if items := o.Waiting(); len(items) != 1 || items[0].Text != strings.Repeat("a", 600) {
+		t.Fatalf("cut: %+v", items)
+	}
+	o.Add(Item{Type: "text", JSON: naive(t, strings.Repeat("b", 600))})
+	if items := o.Waiting(); items != nil {
+		t.Fatalf("no room is left for the end: %+v", items)
+	}
+	reference := naive(t, map[string]any{"id": "result_" + strings.Repeat("x", 26), "bytes": 10 << 20})
+	items, value := o.Completed(naive(t, []string{strings.Repeat("c", 1000)}), func() (schemas.JSON, error) { return reference, nil })
+	if m, ok := isMarker(items[0].Value); !ok || m.OmittedBytes == 0 {
+		t.Errorf("the end doesn't say what is missing: %+v", items)
+	}
+	if readReference(t, value).Reference.ID == "" || o.used > o.Max {
+		t.Errorf("no reference, or %d bytes: %s", o.used, value)
+	}
+
+	o = Output{Max: 1024}
+	o.Add(Item{Type: "text", JSON: naive(t, strings.Repeat("a", 3000))})
+	o.Waiting()
+	o.Add(Item{Type: "text", JSON: naive(t, "done")})
+	if items := o.Waiting(); len(items) != 1 || items[0].Text != "done" {
+		t.Errorf("what came after the cut is lost: %+v", items)
+	}
+}
+
 // Heavily escaped output keeps its heading and about half the budget (case 77).
 func TestSpec_O2_HeavilyEscaped(t *testing.T) {
 	text := "heading\n" + strings.Repeat(`\`, 70_000)
