@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Limits of one call of a control tool (L2).
@@ -141,14 +142,14 @@ func (in *ToolSearchInput) check() *Error {
 // ToolSelector names a tool of the catalog: by its id, by a name, or by both, which must mean one tool then.
 type ToolSelector struct{ ID, Name string }
 
-// selector reads {id}, also called toolId, or {name}.
+// selector reads {id}, also called toolId, or {name}. What is blank is absent, as for other aliases.
 func (f fields) selector() (ToolSelector, *Error) {
 	var s ToolSelector
-	id, err := f.text("id")
+	id, err := f.said("id")
 	if err != nil {
 		return s, err
 	}
-	other, err := f.text("toolId")
+	other, err := f.said("toolId")
 	if err != nil {
 		return s, err
 	}
@@ -159,7 +160,16 @@ func (f fields) selector() (ToolSelector, *Error) {
 	if id == "" {
 		s.ID = other
 	}
-	s.Name, err = f.text("name")
+	s.Name, err = f.said("name")
+	return s, err
+}
+
+// said is a text that is empty if it is blank.
+func (f fields) said(name string) (string, *Error) {
+	s, err := f.text(name)
+	if strings.TrimSpace(s) == "" {
+		s = ""
+	}
 	return s, err
 }
 

@@ -62,11 +62,12 @@ func TestSpec_L2_Case51_SearchInputsAreCheckedAsAWhole(t *testing.T) {
 
 func TestSpec_L2_DescribeInputs(t *testing.T) {
 	for input, want := range map[string]ToolDescribeInput{
-		`{"id":"a"}`:              {Tools: []ToolSelector{{ID: "a"}}},
-		`{"toolId":"a"}`:          {Tools: []ToolSelector{{ID: "a"}}},
-		`{"name":"a","ids":null}`: {Tools: []ToolSelector{{Name: "a"}}},
-		`{"ids":["a","b"]}`:       {Tools: []ToolSelector{{ID: "a"}, {ID: "b"}}, Batch: true},
-		`{"id":"c","ids":["a"]}`:  {Tools: []ToolSelector{{ID: "c"}, {ID: "a"}}, Batch: true},
+		`{"id":"a"}`:     {Tools: []ToolSelector{{ID: "a"}}},
+		`{"toolId":"a"}`: {Tools: []ToolSelector{{ID: "a"}}},
+		`{"id":"  ","toolId":"\u00a0","name":"a"}`: {Tools: []ToolSelector{{Name: "a"}}},
+		`{"name":"a","ids":null}`:                  {Tools: []ToolSelector{{Name: "a"}}},
+		`{"ids":["a","b"]}`:                        {Tools: []ToolSelector{{ID: "a"}, {ID: "b"}}, Batch: true},
+		`{"id":"c","ids":["a"]}`:                   {Tools: []ToolSelector{{ID: "c"}, {ID: "a"}}, Batch: true},
 	} {
 		if in, err := ParseToolDescribeInput(JSON(input)); err != nil || !reflect.DeepEqual(in, want) {
 			t.Errorf("%s: %+v, %v", input, in, err)

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,8 +21,8 @@ const (
 
 const directoryHead = "# Tools\nCall a tool by tool_call with its name; tool_describe gives its arguments.\n"
 
-// Directory is the text by which a model knows the trusted tools from the start (L3): their callable names and, as far
-// as there is room, what they do, one a line and sorted. It has no text of an MCP server or client: of
+// Directory is the text by which a model knows the trusted tools from the start (L3): their names and, as far as there is
+// room, what they do, one a line and sorted. It has no text of an MCP server or client: of
 // their tools it has the number. Equal catalogs give equal bytes.
 //
 // It has at most [MaxDirectory] UTF-16 units, and at most a tenth of contextTokens, which is the context window of the
@@ -35,7 +36,7 @@ func (c *Catalog) Directory(contextTokens int) string {
 	var rows []directoryRow
 	for _, e := range c.entries {
 		if e.Source == schemas.SourceNative {
-			rows = append(rows, directoryRow{e.CallableName, plainLine(e.description())})
+			rows = append(rows, directoryRow{e.directoryName(), plainLine(e.description())})
 		}
 	}
 	slices.SortFunc(rows, func(a, b directoryRow) int { return strings.Compare(a.name, b.name) })
@@ -49,6 +50,18 @@ func (c *Catalog) Directory(contextTokens int) string {
 		return ""
 	}
 	return strings.TrimSuffix(directoryHead+list+foot, "\n")
+}
+
+// plainName is a name that can stand in a line of text as it is.
+var plainName = regexp.MustCompile(`^\w[\w./-]*$`)
+
+// directoryName is the tool's own name, as tool_search gives it, unless it could pass for more than a name. [Catalog.Select]
+// takes the callable name too.
+func (e *Entry) directoryName() string {
+	if plainName.MatchString(e.Name) {
+		return e.Name
+	}
+	return e.CallableName
 }
 
 // externalTools says how many tools the directory doesn't name since others describe them.
