@@ -48,7 +48,7 @@ func runBringer(url string) error {
 // onTCP is a run on a node that others reach, by the node's own connection and by one of the test's.
 func onTCP(t *testing.T) (local, remote *bus.Run, conn *bus.Conn) {
 	t.Helper()
-	n := node(t, config(t, `{bus: {listen: "127.0.0.1:0"}}`))
+	n := node(t, config(t, `{bus: {listen: "127.0.0.1:0"}, tools: {codeMode: {enabled: true, timeoutMs: 60000}}}`))
 	conn, err := bus.Dial(t.Context(), bus.Options{URLs: []string{n.URL()}, Name: "caller"})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestSpec_S8_U2_ACallerThatIsKilledLosesItsCalls(t *testing.T) {
 	}()
 	result := exec(t, run, `const p = endless({}); return await `+failed)
 	took := time.Since(<-killed)
-	if text := string(result.Value); !strings.HasPrefix(text, `["tool_error","transport","unknown",`) || !strings.Contains(text, "gone") || took > 5*time.Second {
+	if text := string(result.Value); !strings.HasPrefix(text, `["tool_error","transport","unknown",`) || !strings.Contains(text, "gone") || took > prompt {
 		t.Errorf("after %v: %+v", took, result)
 	}
 	unlisted(t, run, "endless")

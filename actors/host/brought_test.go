@@ -187,13 +187,16 @@ func TestSpec_P1_BroughtToolsPassThePipeline(t *testing.T) {
 	if len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "tools.deny") {
 		t.Errorf("problems = %q", b.Problems)
 	}
+	opened, err := n.Client().Watch(t.Context(), bus.Facts("approval", "opened"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
-		for range 1000 {
-			waiting, err := n.Client().Approvals(context.Background(), false)
-			if err == nil && len(waiting) > 0 {
-				_ = n.Client().Decide(context.Background(), schemas.Decision{Approval: waiting[0].ID, Approve: true, By: "ada"})
-				return
+		for e := range opened {
+			if err := n.Client().Decide(t.Context(), schemas.Decision{Approval: e.Fact.(*schemas.ApprovalOpened).Approval, Approve: true, By: "ada"}); err != nil {
+				t.Error(err)
 			}
+			return
 		}
 	}()
 	mustGive(t, exec(t, run, `

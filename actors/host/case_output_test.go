@@ -11,7 +11,7 @@ import (
 )
 
 // small is a configuration with an output budget of one KiB.
-const small = `{tools: {codeMode: {enabled: true, maxOutputBytes: 1024, timeoutMs: 1000}}}`
+const small = `{tools: {codeMode: {enabled: true, maxOutputBytes: 1024, timeoutMs: 2000}}}`
 
 // marker is what stands for something that was too large.
 type marker struct {

@@ -129,12 +129,11 @@ func texts(r *schemas.Result) string {
 // still being taken off the list.
 func held(t *testing.T, n *host.Node) (slots, cells int) {
 	t.Helper()
-	for range 200 {
+	for end := time.Now().Add(20 * time.Second); ; { // real: only a failing test waits so long
 		s := n.Host().Status()
-		if slots, cells = s.Slots.Held, len(s.Cells); slots+cells == 0 {
-			break
+		if slots, cells = s.Slots.Held, len(s.Cells); slots+cells == 0 || time.Now().After(end) {
+			return slots, cells
 		}
 		time.Sleep(10 * time.Millisecond) // real: the actors' own time
 	}
-	return slots, cells
 }

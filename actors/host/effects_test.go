@@ -29,7 +29,7 @@ func effects(r *schemas.Result) string {
 // Case 80: whoever reads a failed result knows of each call whether it never began, was done, failed, or may have been
 // done; and that nothing had been dispatched at all.
 func TestSpec_E5_Case80_FailedResultsListEffects(t *testing.T) {
-	l, n, run := labNode(t, config(t, `{tools: {codeMode: {enabled: true, timeoutMs: 2000, maxPendingToolCalls: 3}}}`))
+	l, n, run := labNode(t, config(t, `{tools: {codeMode: {enabled: true, timeoutMs: 20000, maxPendingToolCalls: 3}}}`))
 	for _, c := range []struct{ name, code, want string }{
 		{"before any dispatch: syntax", `await write({n: 1}); const = 1`, ""},
 		{"before any dispatch: a throw", `const all = [write({n: 1})]; throw new Error("first")`, "write not_started"},
@@ -62,7 +62,7 @@ func TestSpec_E5_Case80_FailedResultsListEffects(t *testing.T) {
 
 // Case 80: a reply that is lost after the tool has acted is no failure before it began.
 func TestSpec_E5_Case80_LostReplyIsUnknown(t *testing.T) {
-	n := node(t, config(t, `{bus: {listen: "127.0.0.1:0"}}`))
+	n := node(t, config(t, `{bus: {listen: "127.0.0.1:0"}, tools: {codeMode: {enabled: true, timeoutMs: 60000}}}`))
 	conn, err := bus.Dial(t.Context(), bus.Options{URLs: []string{n.URL()}, Name: "away"})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestSpec_E5_Case80_LiveCallAtTheEnd(t *testing.T) {
 func TestSpec_B5_P7_NothingTellsArguments(t *testing.T) {
 	const secret = "m4rk3r-of-a-secret"
 	var log lockedBuffer
-	c := config(t, `{tools: {codeMode: {enabled: true, timeoutMs: 300}}, history: {secrets: ["registered-secret"]}}`)
+	c := config(t, `{tools: {codeMode: {enabled: true, timeoutMs: 1000}}, history: {secrets: ["registered-secret"]}}`)
 	l := newLab()
 	funcs, err := tool.Funcs("lab", append(l.tools(),
 		tool.Raw(schemas.Tool{Name: "leaks", Description: "Panics with a secret."}, func(context.Context, schemas.JSON) (schemas.JSON, error) {
@@ -185,7 +185,7 @@ func TestSpec_B5_P7_NothingTellsArguments(t *testing.T) {
 			break
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if err := n.Close(ctx); err != nil {
 		t.Error(err)

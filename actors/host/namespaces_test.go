@@ -186,16 +186,17 @@ func TestSpec_K2_BadScopesAreRefusedBeforeCodeRuns(t *testing.T) {
 // An owner that doesn't answer keeps a run waiting for two seconds, once; the run goes without.
 func TestSpec_K2_OwnerThatDoesNotAnswer(t *testing.T) {
 	provider, crm := shop(t)
+	var asked atomic.Int64
 	crm.Scope = func(ctx context.Context, _ schemas.Identity) (any, error) {
+		asked.Add(1)
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
 	n := nodeWith(t, host.NodeOptions{Providers: []tool.Provider{provider}, Namespaces: []tool.Namespace{crm}})
 	run := open(t, n, "a")
-	began := time.Now()
 	mustGive(t, exec(t, run, `return typeof crm`), `"undefined"`)
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("a program of the same run took %v", took)
+	if n := asked.Load(); n != 1 {
+		t.Errorf("one run asked %d times", n)
 	}
 }
 
@@ -239,7 +240,7 @@ func TestSpec_K3_ClearingAPluginRemovesItsNamespaces(t *testing.T) {
 // eventually runs a program until new cells see what they should.
 func eventually(t *testing.T, run *bus.Run, program, want string) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(20 * time.Second) // real: only a failing test waits so long
 	for {
 		r := exec(t, run, program)
 		if r.Status == schemas.StatusCompleted && string(r.Value) == want {

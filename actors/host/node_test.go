@@ -87,7 +87,7 @@ func nodeWith(t *testing.T, o host.NodeOptions) *host.Node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := n.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)

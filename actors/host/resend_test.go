@@ -41,7 +41,7 @@ func twin(t *testing.T, url string, calls *atomic.Int64, held chan<- *bus.Conn, 
 // lost runs a program whose call is held by an executor that loses its connection.
 func lost(t *testing.T, opts ...tool.Option) (result *schemas.Result, calls int64) {
 	t.Helper()
-	n := node(t, config(t, `{bus: {listen: "127.0.0.1:0"}}`))
+	n := node(t, config(t, `{bus: {listen: "127.0.0.1:0"}, tools: {codeMode: {enabled: true, timeoutMs: 60000}}}`))
 	var count atomic.Int64
 	held := make(chan *bus.Conn, 1)
 	twin(t, n.URL(), &count, held, opts...)

@@ -65,7 +65,7 @@ func TestSpec_T1_AnyJSONComesBackAsItWas(t *testing.T) {
 }
 
 func TestSpec_T2_OnlyCompletedProgramsStore(t *testing.T) {
-	n := node(t, config(t, `{tools: {codeMode: {enabled: true, timeoutMs: 500}}}`))
+	n := node(t, config(t, `{tools: {codeMode: {enabled: true, timeoutMs: 1500}}}`))
 	run := bound(t, n, "discards")
 	yields(t, run, `await store("k", "kept")`, `null`)
 	fails(t, run, `await store("k", "thrown"); throw new Error("afterwards")`, schemas.InternalError)

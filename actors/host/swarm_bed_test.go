@@ -183,7 +183,7 @@ func execNamed(t *testing.T, run *bus.Run, callID, code string) *schemas.Result 
 // until waits for a state of the world that is reached soon.
 func until(t *testing.T, what string, reached func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !reached(); {
+	for end := time.Now().Add(20 * time.Second); !reached(); {
 		if time.Now().After(end) {
 			t.Fatalf("it never comes to this: %s", what)
 		}

@@ -130,7 +130,7 @@ func TestSpec_G10_B4_APeerThatMakesNoSense(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer sub.Close()
-			code := fmt.Sprintf(`try { return await agents_wait({ids: [%q], timeoutMs: 500}) } catch (e) { return e.message }`, id)
+			code := fmt.Sprintf(`try { return await agents_wait({ids: [%q], timeoutMs: 10000}) } catch (e) { return e.message }`, id)
 			if r := execNamed(t, run, name, code); !strings.Contains(string(r.Value), "makes no sense") || asked.Load() != 1 {
 				t.Errorf("asked %d times: %s %s", asked.Load(), r.Value, r.Error)
 			}

@@ -162,7 +162,7 @@ func TestSpec_G10_RunInPromiseAll(t *testing.T) {
 func TestSpec_G10_Q4_Children(t *testing.T) {
 	gate := make(chan struct{})
 	m := newModel(t, holding(gate))
-	n := node(t, config(t, fmt.Sprintf(`{provider: {url: %q, model: "m"}, tools: {codeMode: {timeoutMs: 300}, swarm: true}}`, m.URL)))
+	n := node(t, config(t, fmt.Sprintf(`{provider: {url: %q, model: "m"}, tools: {codeMode: {timeoutMs: 1000}, swarm: true}}`, m.URL)))
 	run := open(t, n, "a")
 
 	parked := execNamed(t, run, "c1", `const a = await agents.run("hold 1"); return a.text`)

@@ -18,7 +18,8 @@ func config(t *testing.T, text string) *schemas.Config {
 	return c
 }
 
-const short = `{tools: {codeMode: {enabled: true, timeoutMs: 300}}}`
+// short gives a call a second: what is held parks soon, and what isn't has far more time than it takes.
+const short = `{tools: {codeMode: {enabled: true, timeoutMs: 1000}}}`
 
 func wait(t *testing.T, n *host.Node, who, callID, runID string) *schemas.Result {
 	t.Helper()
