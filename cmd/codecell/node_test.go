@@ -84,8 +84,8 @@ func TestSpec_N2_NodeAsJSON(t *testing.T) {
 	if code := node.stop(); code != exitCompleted {
 		t.Errorf("exit code %d: %s", code, node.errs)
 	}
-	// The global is there only where the host says so.
-	cli{}.do(t, "exec", "--bus", url, program(t, "return typeof nodes")).want(t, exitCompleted, `"undefined"`)
+	// Where a host hasn't got them on, there are none.
+	cli{}.do(t, "exec", "--bus", url, program(t, "return await nodes.list()")).want(t, exitCompleted, `[]`)
 }
 
 func TestSpec_N1_NodeUsage(t *testing.T) {

@@ -133,11 +133,29 @@ function eachUserFrame(stack, visit) {
     const name = called === null ? "" : cut(found[1], 100);
     if (name === "<eval>") continue; // text that the program itself evaluated
     const line = +found[called === null ? 1 : 2];
-    const column = nameColumn(line, +found[called === null ? 2 : 3] - (line === 1 ? PREFIX_LENGTH : 0));
-    if (line > lineCount() || column < 1) continue;
+    if (line > lineCount()) continue;
+    const column = nameColumn(line, columnOf(line, +found[called === null ? 2 : 3]));
     visit(name, line, column);
     i++;
   }
+}
+
+// columnOf turns a column of the engine, which counts the bytes of UTF-8 and on line 1 the wrapper too, into the column of
+// the submitted source, in UTF-16 units like indexes of strings. The engine places what fails before it has noted any
+// place, such as a pattern that takes null apart, at the function's own beginning: for the program's, that is the wrapper.
+const BEYOND_ASCII = /[^\x00-\x7f]/;
+
+function columnOf(line, column) {
+  const bytes = column - (line === 1 ? PREFIX_LENGTH : 0);
+  if (bytes <= 1) return 1;
+  const start = lineStart(line);
+  if (execRegExp(BEYOND_ASCII, slice(program, start, start + bytes)) === null) return bytes;
+  let at = start;
+  for (let counted = 1; counted < bytes && at < program.length; at++) {
+    const unit = charCodeAt(program, at);
+    counted += unit < 0x80 ? 1 : unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 2 : 3;
+  }
+  return at - start + 1;
 }
 
 const NAME_START = /^[A-Za-z_$]/;
@@ -145,7 +163,6 @@ const NAME_START = /^[A-Za-z_$]/;
 // nameColumn moves a column to the name that follows it: the engine gives the place before a called name for calls on the
 // line where their function begins, and the place of the name for others.
 function nameColumn(line, column) {
-  if (column < 0) return column;
   const start = lineStart(line) + column;
   const isName = column > 0 && execRegExp(NAME_START, slice(program, start - 1, start)) !== null;
   return !isName && execRegExp(NAME_START, slice(program, start, start + 1)) !== null ? column + 1 : column;

@@ -46,10 +46,21 @@ function callTool(ref, name, args) {
     try {
       text = encodeArguments(name, args);
     } catch (error) {
-      return refuse(error);
+      return refuseArguments(error);
     }
   }
   return request("call", '{"ref":' + ref + ',"args":' + text + "}", new NativeError());
+}
+
+// refuseArguments is refuse for arguments that the host hasn't seen: the program reads the same fields as of those that
+// the host finds wrong (E3).
+function refuseArguments(error) {
+  if (isObject(error) && isError(error)) {
+    setField(error, "code", "input_contract");
+    setField(error, "location", "input");
+    setField(error, "effectStatus", "not_started");
+  }
+  return refuse(error);
 }
 
 // encodeArguments is strict where JSON.stringify would lose what the program meant to pass (G2).
@@ -68,8 +79,9 @@ function encodeArguments(name, args) {
 // encodeStrict returns the JSON text of a value, or undefined if it has none. A TypeError says why it can't be encoded;
 // role is what the value is to name.
 function encodeStrict(name, role, value) {
+  let text;
   try {
-    return stringify(value);
+    text = stringify(value);
   } catch (error) {
     const refusal = new NativeTypeError(
       name + ": the " + role + " can't be encoded as JSON: " + (isObject(error) && isError(error)
@@ -78,6 +90,32 @@ function encodeStrict(name, role, value) {
     setHidden(refusal, "cause", error);
     throw refusal;
   }
+  if (text !== undefined && indexOf(text, "{}") > 0 && isObject(value)) {
+    const lost = lostWithin(value, "", 0);
+    if (lost !== "") throw new NativeTypeError(name + ": the " + role + " can't be encoded as JSON: " + lost);
+  }
+  return text;
+}
+
+const LOST_DEPTH = 128; // levels; the host takes no more
+
+// lostWithin finds what JSON has made {} of inside of a value that it could encode, such as a promise that nobody awaited,
+// and says where it is, or "". It runs no code of the program: what getters and toJSON gave is left as it is.
+function lostWithin(object, path, depth) {
+  if (depth > LOST_DEPTH || isProxy(object) || typeof dataProperty(object, "toJSON") === "function") return "";
+  const what = lostInJSON(object);
+  if (what !== "") return (path === "" ? "it" : path) + " is " + what;
+  const list = isArray(object);
+  const names = list ? undefined : keys(object);
+  const length = list ? object.length : names.length;
+  for (let i = 0; i < length; i++) {
+    const name = list ? i : names[i];
+    const found = getOwnPropertyDescriptor(object, name);
+    if (found === undefined || !hasOwn(found, "value") || typeof found.value !== "object" || found.value === null) continue;
+    const lost = lostWithin(found.value, list ? path + "[" + i + "]" : path === "" ? name : path + "." + name, depth + 1);
+    if (lost !== "") return lost;
+  }
+  return "";
 }
 
 // notAnObject names what was passed in place of an object of arguments, or is "".
@@ -92,13 +130,20 @@ function notAnObject(value) {
 
 // lostInJSON names an object of which JSON keeps nothing, or is "".
 function lostInJSON(object) {
-  switch (kindOf(object)) {
-    case "promise": return "a promise (await it first)";
-    case "map": return "a Map (use Object.fromEntries)";
-    case "set": return "a Set";
-    default: return "";
-  }
+  const what = LOST[kindOf(object)];
+  return what !== undefined && keys(object).length === 0 ? what : "";
 }
+
+const LOST = {
+  __proto__: null,
+  promise: "a promise (await it first)",
+  map: "a Map (use Object.fromEntries)",
+  set: "a Set (use Array.from)",
+  regexp: "a RegExp (use its source)",
+  error: "an Error (use its message)",
+  buffer: "an ArrayBuffer (use Array.from(new Uint8Array(buffer)))",
+  view: "a DataView",
+};
 
 setPrototypeOf(callTool, HandlePrototype);
 

@@ -75,7 +75,7 @@ function installCatalog(install) {
   constant(global, "MCP", makeMCP(install.mcp || []), false);
   installStore(install.features || {});
   installSkills(install.features || {});
-  installNodes(install.nodes);
+  if (install.contract !== "2026-07") installNodes(install.nodes);
   installAgents(install.agents);
   installNamespaces(install.features || {}, install.namespaces || []);
   if (install.contract === "2026-07") {

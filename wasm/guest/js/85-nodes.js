@@ -75,7 +75,7 @@ function invokeNode(ref, id, command, params) {
     try {
       text = encodeArguments("invoke", params);
     } catch (error) {
-      return refuse(error);
+      return refuseArguments(error);
     }
   }
   return invokeWith(ref, id, quote(command), text, new NativeError());
@@ -92,11 +92,20 @@ function invokeWith(ref, id, command, params, error) {
   return callNodes(ref, args, resultOf, error);
 }
 
-// installNodes makes the global, if the catalog has the tool.
+// installNodes makes the global. Where the catalog hasn't the tool there are no nodes, and it says so without a call.
 function installNodes(ref) {
-  if (!isInteger(ref)) return;
+  const known = isInteger(ref);
   constant(global, "nodes", sealed("nodes", [
-    ["list", expose("list", 0, () => listNodes(ref))],
-    ["get", expose("get", 1, (idOrName) => getNode(ref, idOrName))],
+    ["list", expose("list", 0, () => (known ? listNodes(ref) : none()))],
+    ["get", expose("get", 1, (idOrName) => (known ? getNode(ref, idOrName) : refuseNode()))],
   ]), false);
+}
+
+const none = () => new NativePromise((resolve) => resolve([]));
+
+function refuseNode() {
+  return refuse(hostError(new NativeError(), {
+    __proto__: null, message: "nodes.get: this run has no nodes: they are switched off, or not for this agent",
+    code: "invalid_input", location: "policy", effectStatus: "not_started",
+  }));
 }

@@ -42,7 +42,7 @@ function makeScopeCall(path, marker) {
     try {
       input = fill(path, template, args);
     } catch (error) {
-      return refuse(error);
+      return refuseArguments(error);
     }
     return callTool(ref, path, input);
   });

@@ -36,7 +36,7 @@ function runAgent(tools, task) {
   try {
     args = spawnArguments(task);
   } catch (error) {
-    return refuse(error);
+    return refuseArguments(error);
   }
   const error = new NativeError();
   return new NativePromise((resolve, reject) => {

@@ -71,14 +71,14 @@ function describeSyntax(error) {
   const found = execRegExp(PLACE, stackText(error));
   const message = errorMessage(error);
   let line = found === null ? 1 : +found[1];
-  let column = found === null ? 1 : +found[2] - (line === 1 ? PREFIX_LENGTH : 0);
+  let column = found === null ? 1 : columnOf(line, +found[2]);
   if (line > lineCount()) {
     // The text ended too early: the engine stumbled over the wrapper's own brace.
     line = lineCount();
     column = lineAt(line).length + 1;
     return syntaxAt("unexpected end of the program (" + message + ")", line, column);
   }
-  return syntaxAt(message, line, column < 1 ? 1 : column);
+  return syntaxAt(message, line, column);
 }
 
 const SyntaxErrorPrototype = NativeSyntaxError.prototype;

@@ -51,20 +51,42 @@ test("G2 CASES 1: arguments that JSON can't express reject that call, and reques
     ["Symbol()", /not a symbol$/],
     ["Promise.resolve({})", /not a promise \(await it first\)$/],
     ["new Map([['a', 1]])", /not a Map/],
-    ["new Set()", /not a Set$/],
+    ["new Set()", /not a Set \(use Array.from\)$/],
+    ["new Error('lost')", /not an Error \(use its message\)$/],
+    ["{ text: slow() }", /can't be encoded as JSON: text is a promise \(await it first\)$/],
+    ["{ a: [{}, { 'b c': Promise.resolve(1) }] }", /: a\[1\]\.b c is a promise \(await it first\)$/],
+    ["{ s: '{}', m: new Map([[1, 2]]) }", /: m is a Map \(use Object.fromEntries\)$/],
+    ["{ s: new Set([1]) }", /: s is a Set \(use Array.from\)$/],
+    ["{ r: /a/ }", /: r is a RegExp \(use its source\)$/],
+    ["{ e: new TypeError('x') }", /: e is an Error \(use its message\)$/],
+    ["{ b: new ArrayBuffer(1) }", /: b is an ArrayBuffer/],
     ["new Date()", /not a Date$/],
     ["{ toJSON: () => 'text' }", /toJSON must give an object$/],
     ["{ toJSON: () => undefined }", /toJSON must give an object$/],
     ["{ toJSON: () => [1] }", /toJSON must give an object$/],
   ]) {
     await t.test(args, async () => {
-      const guest = await run(`let p; try { p = rec(${args}) } catch { return "threw" }
-        try { await p; return "resolved" } catch (e) { return [e instanceof TypeError, e.message] }`, { install });
+      const guest = await run(`const slow = () => Promise.resolve(1); let p; try { p = rec(${args}) } catch { return "threw" }
+        try { await p; return "resolved" } catch (e) { return [e instanceof TypeError, e.message, e.code, e.location, e.effectStatus] }`, { install });
       assert.equal(guest.value[0], true);
       assert.match(guest.value[1], message);
+      assert.deepEqual(guest.value.slice(2), ["input_contract", "input", "not_started"]);
       assert.deepEqual([guest.requests, guest.unhandled], [[], []]);
     });
   }
+});
+
+test("G2 CASES 1: what JSON has words for is passed, and looking for what it hasn't runs no code of the program", async () => {
+  const guest = await run(`let ran = 0;
+    Set.prototype.toJSON = function () { return [...this] };
+    const named = Object.assign(new Error("e"), { code: "c" });
+    rec({ empty: {}, list: [{}, []], none: Object.create(null), set: new Set([1]), named, when: new Date(0), custom: { toJSON: () => ({}), p: Promise.resolve() },
+      get got() { ran++; return new Map() }, proxy: new Proxy({ p: Promise.resolve() }, { getOwnPropertyDescriptor() { ran++; return undefined } }), u: undefined });
+    return ran`, { install });
+  assert.deepEqual(calls(guest)[0].args, {
+    empty: {}, list: [{}, []], none: {}, set: [1], named: { code: "c" }, when: "1970-01-01T00:00:00.000Z", custom: {}, got: {}, proxy: {},
+  });
+  assert.equal(guest.value, 2); // the getter and the trap, once each: by the encoding
 });
 
 test("A1 CASES 12: answers settle in the order in which they arrive", async () => {

@@ -64,6 +64,27 @@ test("E2 a callee that isn't a function is named", async () => {
   }
 });
 
+test("E2 X5 CASES 7: columns count the UTF-16 units of the submitted source, not its bytes", async () => {
+  for (const [source, message, place] of [
+    ["let s = '\u{1f600}\u{1f600}'; s.nope()", "not a function: s.nope", "1:19"],
+    ["let s = 'é';\nconst long = {}; let t = '日本'; long.nope()", "not a function: long.nope", "2:37"],
+    ["let s = '—'; nope()", "nope is not defined", "1:14"],
+  ]) {
+    const error = await errorOf(source);
+    assert.deepEqual([error.message, error.stack], [message, `    at <anonymous> (codecell:user.js:${place})`]);
+  }
+  for (const [source, line, column] of [["let s = '\u{1f600}é'; let q = ;", 1, 24], ["let q = 1;\n/* 日本 */ let r = ;", 2, 18]]) {
+    const error = JSON.parse((await Guest.create()).call("check", source));
+    assert.deepEqual([error.line, error.column], [line, column], source);
+  }
+});
+
+test("E2 CASES 7: what fails before the engine has noted a place is at the beginning", async () => {
+  for (const source of ["const { a } = null", "const [a] = null", "for (const x of 5);"]) {
+    assert.equal((await errorOf(source)).stack, "    at <anonymous> (codecell:user.js:1:1)", source);
+  }
+});
+
 test("E2 things that aren't Errors are shown", async () => {
   for (const [source, message] of [
     ["throw 'str'", "str"],

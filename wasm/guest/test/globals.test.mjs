@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { ECMASCRIPT } from "./ecmascript.mjs";
 import { run, tool, valueOf } from "./harness.mjs";
 
-const HELPERS = ["text", "json", "yield_control", "setTimeout", "clearTimeout", "console", "TextEncoder", "TextDecoder", "catalog", "MCP", "API"];
+const HELPERS = ["text", "json", "yield_control", "setTimeout", "clearTimeout", "console", "TextEncoder", "TextDecoder", "catalog", "MCP", "nodes", "API"];
 
 const gh = {
   identifier: "gh", serverName: "git-hub",
@@ -15,7 +15,7 @@ test("G11 CASES 11: the documented globals and ECMAScript, nothing else", async 
   const names = await valueOf("return Reflect.ownKeys(globalThis).map(String)");
   assert.deepEqual(names.toSorted(), [...ECMASCRIPT, ...HELPERS].toSorted());
   const types = await valueOf(`return Object.fromEntries(${JSON.stringify(HELPERS)}.map((n) => [n, typeof globalThis[n]]))`);
-  for (const name of HELPERS) assert.equal(types[name], /^(console|catalog|MCP|API)$/.test(name) ? "object" : "function", name);
+  for (const name of HELPERS) assert.equal(types[name], /^(console|catalog|MCP|API|nodes)$/.test(name) ? "object" : "function", name);
 });
 
 test("G11 nothing of a host, a loader or the controller is in reach", async () => {

@@ -78,9 +78,17 @@ test("G7 nodes and a node are no promises", async () => {
   assert.equal(guest.requests.length, 1);
 });
 
-test("N2 without the tool there is no global", async () => {
-  assert.deepEqual(await valueOf("return typeof nodes"), "undefined");
-  assert.deepEqual(await valueOf("return [typeof nodes, typeof nodes_x1]", { install: { ...install, nodes: undefined } }), ["undefined", "function"]);
+test("N1 CASES 11: without the tool there are no nodes", async () => {
+  const source = `const no = await nodes.get("mac").catch((e) => [e instanceof Error, e.code, e.location, e.effectStatus, e.message]);
+    return [typeof nodes, await nodes.list(), typeof (await nodes), no]`;
+  for (const without of [{}, { ...install, nodes: undefined }]) {
+    const guest = await run(source, { install: without });
+    const [kind, list, awaited, refused] = guest.value;
+    assert.deepEqual([kind, list, awaited, guest.requests], ["object", [], "object", []]);
+    assert.deepEqual(refused.slice(0, 4), [true, "invalid_input", "policy", "not_started"]);
+    assert.match(refused[4], /^nodes\.get: this run has no nodes/);
+  }
+  assert.equal(await valueOf("return typeof nodes", { install: { contract: "2026-07" } }), "undefined");
 });
 
 test("N2 programs can't replace or change what they are given", async () => {

@@ -63,7 +63,9 @@ const REFUSED = [
   ["Symbol()", /must be JSON data, not a symbol$/],
   ["Promise.resolve(1)", /must be JSON data, not a promise \(await it first\)$/],
   ["new Map([[1, 2]])", /must be JSON data, not a Map \(use Object.fromEntries\)$/],
-  ["new Set()", /must be JSON data, not a Set$/],
+  ["new Set()", /must be JSON data, not a Set \(use Array.from\)$/],
+  ["/a/", /must be JSON data, not a RegExp \(use its source\)$/],
+  ["{ list: [Promise.resolve(1)] }", /encoded as JSON: list\[0\] is a promise \(await it first\)$/],
   ["{ toJSON: () => undefined }", /must be JSON data, not an object without a JSON value$/],
 ];
 
