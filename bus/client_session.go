@@ -31,7 +31,18 @@ func (r *Run) Do(ctx context.Context, title, code string) (*schemas.Result, erro
 // Wait continues a cell that this run left waiting: runID is the RunID of the waiting result. It
 // answers as [Run.Do] does; the result may be waiting again (V3).
 func (r *Run) Wait(ctx context.Context, runID string) (*schemas.Result, error) {
-	return r.client.Wait(ctx, schemas.Wait{CallID: newCallID(), Identity: r.Identity, RunID: runID})
+	return r.WaitAs(ctx, newCallID(), runID)
+}
+
+// WaitAs is [Run.Wait] for callers with an id of their own for the call: the same one twice is one wait that was delivered
+// twice (W5). An id that exec can't have returned names no host. The run's own answers then: it knows what its programs can
+// look after (W3).
+func (r *Run) WaitAs(ctx context.Context, callID, runID string) (*schemas.Result, error) {
+	wait := schemas.Wait{CallID: callID, Identity: r.Identity, RunID: runID}
+	if _, err := HostOf(runID); err != nil && clean(runID) == runID {
+		return r.client.result(ctx, r.Host, WaitSubject(r.Host, runID), &wait)
+	}
+	return r.client.Wait(ctx, wait)
 }
 
 // newCallID stands for the id that a model's provider gives to a tool call.

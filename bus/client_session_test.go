@@ -38,10 +38,12 @@ func TestSpec_V3_Session(t *testing.T) {
 		execs <- r.Body
 		_ = r.Respond(&schemas.Result{Status: schemas.StatusWaiting, RunID: cell})
 	}))
-	serve(bus.Serve(conn, bus.WaitSubject(host, cell), "", func(r *bus.Request[schemas.Wait, schemas.Result]) {
-		waits <- r.Body
-		_ = r.Respond(&schemas.Result{Status: schemas.StatusCompleted})
-	}))
+	for _, id := range []string{cell, "nonsense"} {
+		serve(bus.Serve(conn, bus.WaitSubject(host, id), "", func(r *bus.Request[schemas.Wait, schemas.Result]) {
+			waits <- r.Body
+			_ = r.Respond(&schemas.Result{Status: schemas.StatusCompleted})
+		}))
+	}
 
 	session, err := bus.NewClient(conn).Session(t.Context(), "me")
 	if err != nil {
@@ -73,7 +75,14 @@ func TestSpec_V3_Session(t *testing.T) {
 	if len(calls) != 4 || calls[""] {
 		t.Errorf("call ids %v: want four of their own", calls)
 	}
-	if result, err := session.Wait(t.Context(), "nonsense"); err != nil || result.Code != schemas.InvalidInput {
+	// What names no host is for the run's own (W3), if it can be asked at all.
+	if _, err := session.WaitAs(t.Context(), "call-1", "nonsense"); err != nil {
+		t.Fatal(err)
+	}
+	if wait := <-waits; wait.RunID != "nonsense" || wait.CallID != "call-1" || wait.Identity != session.Identity {
+		t.Errorf("asked the run's host with %+v", wait)
+	}
+	if result, err := session.Wait(t.Context(), "non sense"); err != nil || result.Code != schemas.InvalidInput {
 		t.Errorf("wait for nonsense: %+v, %v", result, err)
 	}
 }

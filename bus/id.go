@@ -49,12 +49,13 @@ func ExecutorOf(approval string) (string, error) {
 // NewEntryID gives a random id of a session entry: 16 lowercase base32 characters.
 func NewEntryID() string { return randomID(entryIDLen) }
 
-// HostOf tells which host owns a run or cell. A malformed id is invalid_input: ids come from
-// models.
+// HostOf tells which host owns a run or cell. A malformed id is invalid_input, and as unavailable as one that has
+// ended (W2, W3): ids come from models.
 func HostOf(runID string) (string, error) {
 	const n = hostIDLen
 	if len(runID) != n+1+runSuffixLen || runID[n] != '-' || !isBase32(runID[:n]) || !isBase32(runID[n+1:]) {
-		return "", schemas.Refuse("runId", "runId is not one that exec returned: pass the runId of a waiting result unchanged")
+		return "", schemas.Refuse("runId", "runId is unavailable or expired: it is not one that exec returned. Pass the runId of a waiting result unchanged, "+
+			"and look at the earlier results before you run anything again.")
 	}
 	return runID[:n], nil
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -70,8 +71,8 @@ func parseConfig(b []byte, name string) (*Config, []Error) {
 	if len(b) > MaxConfigBytes {
 		return nil, []Error{*Refuse("", fmt.Sprintf("%s: a configuration has at most %d bytes", name, MaxConfigBytes))}
 	}
-	var doc any
-	if err := json5.Unmarshal(b, &doc); err != nil {
+	doc, err := decodeJSON5(b)
+	if err != nil {
 		return nil, []Error{syntaxError(b, name, err)}
 	}
 	p := &problems{name: name, where: locateKeys(b)}
@@ -109,6 +110,42 @@ func parseConfig(b []byte, name string) (*Config, []Error) {
 		return nil, p.sorted()
 	}
 	return c, nil
+}
+
+// decodeJSON5 reads any JSON5. A number beyond all others is infinite.
+func decodeJSON5(b []byte) (doc any, err error) {
+	err = json5.Unmarshal(b, &doc)
+	if _, tooLarge := errors.AsType[*json5.UnmarshalTypeError](err); !tooLarge {
+		return doc, err
+	}
+	d := json5.NewDecoder(bytes.NewReader(b)) // the syntax is right
+	d.UseNumber()
+	if err := d.Decode(&doc); err != nil {
+		return nil, err
+	}
+	return floats(doc), nil
+}
+
+// floats puts numbers in the place of their texts.
+func floats(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			v[k] = floats(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = floats(e)
+		}
+	case json5.Number:
+		text := string(v)
+		if strings.ContainsAny(text, "xX") {
+			text += "p0" // Go's hexadecimal numbers have an exponent
+		}
+		f, _ := strconv.ParseFloat(text, 64) // out of range is infinite
+		return f
+	}
+	return v
 }
 
 // finite takes out what JSON can't say: NaN counts as not given, and an infinite number as one

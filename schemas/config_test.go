@@ -105,16 +105,19 @@ func TestSpec_F2_Limits(t *testing.T) {
 		{"maxSearchLimit", 50, 1, 50},
 	} {
 		for value, want := range map[string]int{
-			"":           tc.def,
-			"0":          tc.def,
-			"-0":         tc.def,
-			"-5":         tc.def,
-			"NaN":        tc.def,
-			"-Infinity":  tc.def,
-			"Infinity":   tc.high,
-			"1e300":      tc.high,
-			"0.0001":     tc.low,
-			"0x7fffffff": tc.high,
+			"":                       tc.def,
+			"0":                      tc.def,
+			"-0":                     tc.def,
+			"-5":                     tc.def,
+			"NaN":                    tc.def,
+			"-Infinity":              tc.def,
+			"Infinity":               tc.high,
+			"1e300":                  tc.high,
+			"1e400":                  tc.high,
+			"-1e400":                 tc.def,
+			"0.0001":                 tc.low,
+			"0x7fffffff":             tc.high,
+			"0x7fffffffffffffffffff": tc.high,
 		} {
 			field := ""
 			if value != "" {

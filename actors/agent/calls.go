@@ -209,7 +209,7 @@ func (r *running) do(ctx context.Context, c *call) outcome {
 		if refused != nil {
 			return failure(refused.Error())
 		}
-		result, err = r.Client.Wait(ctx, schemas.Wait{CallID: c.ID, Identity: r.Identity, RunID: in.RunID})
+		result, err = r.run.WaitAs(ctx, c.ID, in.RunID)
 	} else {
 		result, err = r.run.Exec(ctx, schemas.Exec{CallID: c.ID, Input: args})
 	}

@@ -220,14 +220,14 @@ func (r *run) wait(ctx actor.Context, m *Wait) {
 	m.Reply(result)
 }
 
-// owns checks who asks: only the run that a cell came from may touch it (W2). A missing field is a
-// different one.
+// owns checks who asks: only the run that a cell came from may touch it (W2), and a run is all of its identity: another
+// sender's is another run (A6). A missing field is a different one.
 func (r *run) owns(id schemas.Identity) *schemas.Error {
 	own := r.spec.Identity
 	switch {
 	case id.SessionID != own.SessionID || id.SessionKey != own.SessionKey:
 		return schemas.Refuse("runId", "runId belongs to a different session; only the session that started the cell can wait for it")
-	case id.Run != own.Run || id.Agent != own.Agent:
+	case id != own:
 		return schemas.Refuse("runId", "runId belongs to a different agent run; only the run that started the cell can wait for it")
 	}
 	return nil

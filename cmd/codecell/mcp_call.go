@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/schemas"
 )
 
@@ -48,7 +49,7 @@ func (s *mcpSession) wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 			return modelResult(failure(refused)), nil
 		}
 		client, identity := s.service.client, s.identity()
-		result, err := client.Wait(ctx, schemas.Wait{CallID: newCallID("mcp"), Identity: identity, RunID: in.RunID})
+		result, err := s.waitFor(ctx, schemas.Wait{CallID: newCallID("mcp"), Identity: identity, RunID: in.RunID})
 		switch {
 		case ctx.Err() != nil:
 			s.abort(ctx, func(late context.Context) error {
@@ -62,6 +63,19 @@ func (s *mcpSession) wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		}
 		return modelResult(result), nil
 	})
+}
+
+// waitFor asks the host that the runId names, whatever has become of the session's run. If it names none, the session's run
+// answers.
+func (s *mcpSession) waitFor(ctx context.Context, wait schemas.Wait) (*schemas.Result, error) {
+	if _, err := bus.HostOf(wait.RunID); err == nil {
+		return s.service.client.Wait(ctx, wait)
+	}
+	run, err := s.opened(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return run.WaitAs(ctx, wait.CallID, wait.RunID)
 }
 
 // call does what all tools have in common. The error of do is for a call whose answer nobody wants.
