@@ -158,7 +158,8 @@ func (p *scopeParser) callable(n *node) error {
 	if !name.is('"') || !slices.Contains(p.required, name.text) {
 		return p.fault("%s must name one of the namespace's required tools, not %s", toolKey, oneLine(name.compact(), 80))
 	}
-	if last := p.path[len(p.path)-1]; last == "then" || last == "toJSON" {
+	switch last := p.path[len(p.path)-1]; last {
+	case "then", "toJSON", "toString", "valueOf":
 		return p.fault("a callable can't be called %s: the language would call it by itself", last)
 	}
 	call := &scopeCall{tool: name.text, input: n.get(inputKey)}

@@ -42,6 +42,8 @@ func TestSpec_K2_K3_ScopesAreRefused(t *testing.T) {
 		`{"a":{"$tool":"find","$tool":"other"}}`: `at a: the key "$tool" is there twice`,
 		`{"then":{"$tool":"find"}}`:              "can't be called then",
 		`{"x":{"toJSON":{"$tool":"find"}}}`:      "can't be called toJSON",
+		`{"toString":{"$tool":"find"}}`:          "can't be called toString",
+		`{"valueOf":{"$tool":"find"}}`:           "can't be called valueOf",
 		`{"a":{"$arg":0}}`:                       "$arg stands only in the input of a callable",
 		`{"a":{"$tool":"find","input":7}}`:       "input must be an object",
 		`{"a":{"$tool":"find","input":[{"$arg":0}]}}`:                   "input must be an object, or",
@@ -63,7 +65,7 @@ func TestSpec_K2_K3_ScopesAreRefused(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		`{}`, `{"then":1,"toJSON":"data"}`, nested(16), `{"a":{"b":1},"c":{"b":1}}`, `{"x":[{"$tool":"a b","input":{"$arg":15}}]}`, `{"😀":"\ud800","k":-1.5e3}`,
+		`{}`, `{"then":1,"toJSON":"data","toString":2}`, nested(16), `{"a":{"b":1},"c":{"b":1}}`, `{"x":[{"$tool":"a b","input":{"$arg":15}}]}`, `{"😀":"\ud800","k":-1.5e3}`,
 	} {
 		if err := CheckScope(&shopTools, schemas.JSON(text)); err != nil {
 			t.Errorf("%s: %v", text, err)
