@@ -120,8 +120,10 @@ func diagnose(source string, m *api.Message) *transformed {
 	before := source[:at]
 	t.Column = 1 + utf16Length(before[strings.LastIndexByte(before, '\n')+1:])
 	before = strings.TrimRight(before, " \t\r\n")
-	// A function body can have neither statement, and nothing else is refused at these places.
+	// A function body can have neither statement, and nothing else is refused at these places; nor can escapes hide the word.
 	switch {
+	case unescape(wordAt(source[at:])) == "import":
+		t.Module = "import"
 	case strings.HasPrefix(source[at:], "export"):
 		t.Module = "an export statement"
 	case endsWithWord(before, "import"):
@@ -130,6 +132,13 @@ func diagnose(source string, m *api.Message) *transformed {
 		t.Line, t.Column = 1+strings.Count(before, "\n"), 1+utf16Length(source[strings.LastIndexByte(source[:at], '\n')+1:at])
 	}
 	return t
+}
+
+// wordAt is the identifier that a text begins with, as it is spelled, or nothing.
+func wordAt(text string) []byte {
+	return []byte(text[:len(text)-len(strings.TrimLeftFunc(text, func(r rune) bool {
+		return r < utf8.RuneSelf && (isWordByte(byte(r)) || strings.ContainsRune(`_$\{}`, r))
+	}))])
 }
 
 // offsetOf is where a line's column, in bytes from 0, lies in the source.
