@@ -108,6 +108,12 @@ func admitEndpoint(service, subject string, meta map[string]string) (t schemas.T
 			return t, e, fmt.Errorf("has tool %q, whose %s isn't JSON", short, key)
 		}
 	}
+	for _, key := range []string{metaReplaySafe, metaIdempotent, metaSequential, metaApproval} {
+		// Read as false, a misspelt flag would be one that permits: a tool without the approval that it asks for.
+		if flag := meta[key]; flag != "" && flag != "true" && flag != "false" {
+			return t, e, fmt.Errorf("has tool %q, whose %s is %q, and not true or false", short, key, clip(flag, 20))
+		}
+	}
 	flag := func(key string) bool { return meta[key] == "true" }
 	t = schemas.Tool{
 		Source: schemas.SourceNative, Tier: schemas.TierPlugin, Owner: service, Name: name,
