@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/codecell/codecell/actors/policy"
@@ -140,8 +141,10 @@ func TestSpec_S6_WaitingForAPersonTakesNoPlace(t *testing.T) {
 	for _, f := range asking[5:] {
 		f.stop()
 	}
-	for len(pending(t, client)) > 4 {
-		time.Sleep(time.Millisecond) // real: stops are not answered
+	for late := soon(t); len(pending(t, client)) > 3; { // stops are not answered
+		if late.Err() != nil {
+			t.Fatal("a stopped call waits for ever")
+		}
 	}
 	asking[5].silent()
 }
@@ -158,23 +161,26 @@ func pending(t testing.TB, client *bus.Client) []schemas.Approval {
 // A quick decision isn't followed by word that somebody holds the call, and after awaiting, nothing but a decision says
 // accepted.
 func TestSpec_S6_AcceptedAfterAwaitingMeansApproved(t *testing.T) {
-	conn := bustest.Conn(t)
-	start(t, conn, Options{Providers: []Provider{funcs(t, "p", New("add", "", add, Approval()))}})
-	client, c := bus.NewClient(conn), newCaller(t, conn)
-	f := c.send("p", "add", `{"a":1}`)
-	a := f.await(client)
-	time.Sleep(2 * acceptedAfter) // real: a timer of the executor would fire now
-	if len(f.got) > 0 {
-		t.Errorf("%+v", f.next().Answer)
-	}
-	decide(t, client, a.ID, true)
-	if r := f.next(); r.Answer.State != schemas.AnswerAccepted {
-		t.Errorf("%+v", r.Answer)
-	}
-	if r := f.next(); r.Answer.State != schemas.AnswerDone {
-		t.Errorf("%+v", r.Answer)
-	}
-	f.silent()
+	synctest.Test(t, func(t *testing.T) {
+		conn := bustest.Conn(t)
+		start(t, conn, Options{Providers: []Provider{funcs(t, "p", New("add", "", add, Approval()))}})
+		client, c := bus.NewClient(conn), newCaller(t, conn)
+		f := c.send("p", "add", `{"a":1}`)
+		a := f.await(client)
+		time.Sleep(2 * acceptedAfter) // virtual: a timer of the executor would fire now
+		synctest.Wait()
+		if len(f.got) > 0 {
+			t.Errorf("%+v", f.next().Answer)
+		}
+		decide(t, client, a.ID, true)
+		if r := f.next(); r.Answer.State != schemas.AnswerAccepted {
+			t.Errorf("%+v", r.Answer)
+		}
+		if r := f.next(); r.Answer.State != schemas.AnswerDone {
+			t.Errorf("%+v", r.Answer)
+		}
+		f.silent()
+	})
 }
 
 func TestSpec_P3_Case68_AnApprovalTimesOut(t *testing.T) {
@@ -294,8 +300,10 @@ func TestSpec_P3_NothingIsApprovedForAHostThatIsGone(t *testing.T) {
 	c.send("p", "add", `{"a":1}`, of("gonegonego"))
 	c.send("p", "add", `{"a":2}`, of("gonegonego"))
 	var gone []schemas.Approval
-	for len(gone) < 2 {
-		gone = pending(t, client)
+	for late := soon(t); len(gone) < 2; gone = pending(t, client) {
+		if late.Err() != nil {
+			t.Fatalf("%d of 2 calls ask", len(gone))
+		}
 	}
 	alive := c.send("p", "add", `{"a":3}`, of(testHost))
 	here := alive.await(client)
@@ -311,8 +319,8 @@ func TestSpec_P3_NothingIsApprovedForAHostThatIsGone(t *testing.T) {
 	if a := alive.end(); a.State != schemas.AnswerDone {
 		t.Errorf("%+v", a)
 	}
-	for len(pending(t, client)) > 0 {
-		if soon(t).Err() != nil {
+	for late := soon(t); len(pending(t, client)) > 0; {
+		if late.Err() != nil {
 			t.Fatal("it waits for ever")
 		}
 	}

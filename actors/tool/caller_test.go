@@ -93,7 +93,7 @@ func (f *flight) next() *bus.Reply {
 	select {
 	case r := <-f.got:
 		return r
-	case <-time.After(15 * time.Second):
+	case <-time.After(time.Minute):
 		f.c.t.Fatalf("no answer to %s", f.call.Tool)
 		return nil
 	}
@@ -109,6 +109,21 @@ func (f *flight) end() schemas.Answer {
 		}
 		if r.Answer.State != schemas.AnswerAccepted {
 			return r.Answer
+		}
+	}
+}
+
+// over waits until the executor doesn't hold the call any more, which it does for a moment after its answer is out.
+func (f *flight) over(e *Executor) {
+	f.c.t.Helper()
+	for ctx := soon(f.c.t); ; {
+		ping := &schemas.Ping{Calls: []string{f.call.Address.Cell + "." + f.call.ID}}
+		pong, err := bus.Ask[schemas.Pong](ctx, f.c.conn, bus.ExecutorSubject(e.ID()), ping)
+		if err != nil {
+			f.c.t.Fatal(err)
+		}
+		if len(pong.Gone) == 1 {
+			return
 		}
 	}
 }

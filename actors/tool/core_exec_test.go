@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestCore_Exec(t *testing.T) {
 		{in{"command": "cat", "stdin": "given é\n"}, "completed", "", "given é\n", 0, ""},
 		{in{"command": "cat"}, "completed", "", "", 0, ""},
 		{in{"command": "no-such-command-at-all"}, "failed", "not_found", "no-such-command-at-all", 127, ""},
-		{in{"command": "./sub"}, "failed", "not_executable", "denied", 126, ""},
+		{in{"command": "./sub/f"}, "failed", "not_executable", "denied", 126, ""},
 		{in{"command": "kill -9 $$"}, "failed", "signal", "", 0, "SIGKILL"},
 		{in{"command": "-e"}, "failed", "not_found", "-e", 127, ""},
 		{in{"command": "printf '\\377a\\303'"}, "completed", "", "\ufffda\ufffd", 0, ""},
@@ -131,7 +132,7 @@ func TestSpec_Q5_Patience(t *testing.T) {
 // pollUntil polls a command until its output so far, after what is known of it, is enough, and gives it with the last state.
 func pollUntil(t testing.TB, p *coreTools, id, known string, enough func(text, status string) bool) (string, processResult) {
 	t.Helper()
-	text, until := known, time.Now().Add(20*time.Second)
+	text, until := known, time.Now().Add(time.Minute)
 	for {
 		got := wants[processResult](t, p, "process", in{"action": "poll", "sessionId": id, "waitMs": 500})
 		text += *got.Output
@@ -148,20 +149,23 @@ func pollUntil(t testing.TB, p *coreTools, id, known string, enough func(text, s
 func over(_, status string) bool { return status != statusRunning }
 
 func TestSpec_Q5_ACommandGoesOnInTheBackground(t *testing.T) {
-	p := shellOf(t, t.TempDir())
-	begun := time.Now()
-	call := callOf("exec", "1", `{"command":"echo first; sleep 3; echo last"}`)
-	call.BudgetMs = 1500
+	dir := t.TempDir()
+	p := shellOf(t, dir)
+	call := callOf("exec", "1", `{"command":"echo first; while [ ! -e go ]; do sleep 0.05; done; echo last"}`)
+	call.BudgetMs = 3000
 	value, err := useAs(soon(t), p, call)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := decode[execResult](t, value)
-	if took := time.Since(begun); got.Status != statusRunning || got.SessionID == "" || got.Output != "first\n" || got.ExitCode != nil || took > 3*time.Second {
-		t.Fatalf("after %v: %+v", took, got)
+	if got.Status != statusRunning || got.SessionID == "" || got.Output != "first\n" || got.ExitCode != nil {
+		t.Fatalf("%+v", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	text, end := pollUntil(t, p, got.SessionID, "", over)
-	if text != "last\n" || end.Status != statusCompleted || *end.ExitCode != 0 || end.DurationMs < 3000 || end.More {
+	if text != "last\n" || end.Status != statusCompleted || *end.ExitCode != 0 || end.DurationMs < 2700 || end.More {
 		t.Errorf("%q %+v", text, end.shellState)
 	}
 	again := wants[processResult](t, p, "process", in{"action": "poll", "sessionId": got.SessionID, "waitMs": 10_000})
@@ -185,28 +189,28 @@ func TestSpec_Q4_AwaitedCommandsEnd(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// background stays the opt-out.
-	begun := time.Now()
 	got := wants[execResult](t, p, "exec", in{"command": "sleep 1000", "awaitResults": true, "background": true})
-	if got.Status != statusRunning || time.Since(begun) > 5*time.Second {
+	if got.Status != statusRunning {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestCore_ExecTimesOut(t *testing.T) {
 	p := shellOf(t, t.TempDir())
-	begun := time.Now()
-	got := wants[execResult](t, p, "exec", in{"command": "echo begun; sleep 1000 & sleep 1000; echo not reached", "timeoutMs": 200})
-	if got.Status != statusFailed || !got.TimedOut || got.FailureKind != whyTimeout || got.Output != "begun\n" || got.ExitSignal != "SIGTERM" {
-		t.Errorf("%+v", got)
-	}
-	// One that doesn't heed the request is killed.
-	got = wants[execResult](t, p, "exec", in{"command": "trap '' TERM; echo begun; while :; do sleep 0.1; done", "timeoutMs": 100})
-	if !got.TimedOut || got.ExitSignal != "SIGKILL" || got.Output != "begun\n" {
-		t.Errorf("%+v", got)
-	}
-	if took := time.Since(begun); took > 15*time.Second {
-		t.Errorf("took %v", took)
-	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		got, err := do[execResult](t, p, "exec", in{"command": "echo begun; sleep 1000 & sleep 1000; echo not reached", "timeoutMs": 3000})
+		if err != nil || got.Status != statusFailed || !got.TimedOut || got.FailureKind != whyTimeout || got.Output != "begun\n" || got.ExitSignal != "SIGTERM" {
+			t.Errorf("%+v %v", got, err)
+		}
+	})
+	both.Go(func() { // one that doesn't heed the request is killed
+		got, err := do[execResult](t, p, "exec", in{"command": "trap '' TERM; echo begun; while :; do sleep 0.1; done", "timeoutMs": 3000})
+		if err != nil || !got.TimedOut || got.ExitSignal != "SIGKILL" || got.Output != "begun\n" {
+			t.Errorf("%+v %v", got, err)
+		}
+	})
+	both.Wait()
 }
 
 // alive tells whether a process is there and no zombie.
@@ -222,7 +226,7 @@ func alive(pid string) bool {
 // gone waits until a process is.
 func gone(t testing.TB, pid string) {
 	t.Helper()
-	for until := time.Now().Add(10 * time.Second); alive(pid); {
+	for until := time.Now().Add(30 * time.Second); alive(pid); {
 		if time.Now().After(until) {
 			t.Fatalf("process %s is still there", pid)
 		}
@@ -241,8 +245,7 @@ func needProc(t testing.TB) {
 func TestCore_ExecLeavesNothingBehind(t *testing.T) {
 	needProc(t)
 	p := shellOf(t, t.TempDir())
-	begun := time.Now()
-	got := wants[execResult](t, p, "exec", in{"command": "for i in 1 2 3 4 5 6 7 8; do (sleep 1000 & echo $!) & done; sleep 1000 & echo $!; sleep 0.3"})
+	got := wants[execResult](t, p, "exec", in{"command": "for i in 1 2 3 4 5 6 7 8; do (sleep 1000 & echo $!) & done; wait; sleep 1000 & echo $!"})
 	pids := strings.Fields(got.Output)
 	if got.Status != statusCompleted || len(pids) != 9 {
 		t.Fatalf("%+v", got)
@@ -250,7 +253,7 @@ func TestCore_ExecLeavesNothingBehind(t *testing.T) {
 	for _, pid := range pids {
 		gone(t, pid)
 	}
-	got = wants[execResult](t, p, "exec", in{"command": "setsid sh -c 'echo $$; exec sleep 1000' & sleep 0.3; echo end"})
+	got = wants[execResult](t, p, "exec", in{"command": "setsid sh -c 'echo $$; : > left; exec sleep 1000' & while [ ! -e left ]; do sleep 0.05; done; echo end"})
 	pid := strings.Fields(got.Output)[0]
 	n := 0
 	if _, err := fmt.Sscan(pid, &n); err != nil || n <= 1 {
@@ -259,9 +262,6 @@ func TestCore_ExecLeavesNothingBehind(t *testing.T) {
 	defer syscall.Kill(n, syscall.SIGKILL) //nolint:errcheck // ours alone: it told its number
 	if got.Status != statusCompleted || !strings.HasSuffix(got.Output, "end\n") || !alive(pid) {
 		t.Errorf("%+v", got)
-	}
-	if took := time.Since(begun); took > 15*time.Second {
-		t.Errorf("took %v", took)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestCore_CancelledCallsEndTheirCommand(t *testing.T) {
 // awaitFile waits for a file and gives its text.
 func awaitFile(t testing.TB, parts ...string) string {
 	t.Helper()
-	for until := time.Now().Add(10 * time.Second); ; {
+	for until := time.Now().Add(30 * time.Second); ; {
 		if text, err := os.ReadFile(filepath.Join(parts...)); err == nil {
 			return string(text)
 		}
@@ -325,11 +325,11 @@ func TestCore_ExecKilledFromOutside(t *testing.T) {
 
 func TestCore_ExecOutputIsBounded(t *testing.T) {
 	p := shellOf(t, t.TempDir())
-	got := wants[execResult](t, p, "exec", in{"command": "i=0; while [ $i -lt 400000 ]; do echo line $i é; i=$((i+1)); done", "awaitResults": true})
+	got := wants[execResult](t, p, "exec", in{"command": "i=0; while [ $i -lt 100000 ]; do echo line $i é; i=$((i+1)); done", "awaitResults": true})
 	if got.Status != statusCompleted || !got.Truncated || got.SessionID == "" || len(got.Output) > headShown+tailShown+100 || !utf8.ValidString(got.Output) {
 		t.Fatalf("%d bytes of %d, %+v", len(got.Output), got.Bytes, got.shellState)
 	}
-	if !strings.HasPrefix(got.Output, "line 0 é\nline 1 é\n") || !strings.HasSuffix(got.Output, "line 399999 é\n") || !strings.Contains(got.Output, " bytes left out]\n") {
+	if !strings.HasPrefix(got.Output, "line 0 é\nline 1 é\n") || !strings.HasSuffix(got.Output, "line 99999 é\n") || !strings.Contains(got.Output, " bytes left out]\n") {
 		t.Errorf("%.60q … %q", got.Output, got.Output[len(got.Output)-60:])
 	}
 	// What is kept of it comes in pages, which say where they begin.

@@ -56,7 +56,10 @@ func TestCore_ProcessInputIsNotRead(t *testing.T) {
 		t.Errorf("after %v: %v", time.Since(begun), err)
 	}
 	id = wants[execResult](t, p, "exec", in{"command": "sleep 1000", "background": true, "stdin": strings.Repeat("x", 1<<20)}).SessionID
-	if _, err = do[processResult](t, p, "process", in{"action": "input", "sessionId": id, "data": "x"}); err == nil || !strings.Contains(err.Error(), "started with") {
+	ctx, cancel = context.WithTimeout(t.Context(), inputPatience/3)
+	defer cancel()
+	_, err = useAs(ctx, p, callOf("process", "1", fmt.Sprintf(`{"action":"input","sessionId":%q,"data":"x"}`, id)))
+	if err == nil || !strings.Contains(err.Error(), "started with") {
 		t.Error(err)
 	}
 }
@@ -125,7 +128,7 @@ func TestCore_ProcessesAreBounded(t *testing.T) {
 	for _, id := range ids {
 		wants[processResult](t, p, "process", in{"action": "kill", "sessionId": id})
 	}
-	for until := time.Now().Add(10 * time.Second); ; {
+	for until := time.Now().Add(30 * time.Second); ; {
 		list := wants[shellList](t, p, "process", in{"action": "list"}).Sessions
 		if len(list) == maxEndedEach && list[0].SessionID == ids[maxRunningEach-maxEndedEach] {
 			break
@@ -142,7 +145,7 @@ func TestCore_EndedCommandsAreLetGo(t *testing.T) {
 	x := p.Provider.(*core).shells
 	x.endedKept = 50 * time.Millisecond
 	id := wants[execResult](t, p, "exec", in{"command": "true", "background": true}).SessionID
-	for until := time.Now().Add(10 * time.Second); ; {
+	for until := time.Now().Add(30 * time.Second); ; {
 		if _, err := do[processResult](t, p, "process", in{"action": "log", "sessionId": id}); err != nil {
 			break
 		}
@@ -173,8 +176,8 @@ func TestCore_CloseEndsCommands(t *testing.T) {
 		awaited <- err
 	}()
 	awaitFile(t, dir, "here")
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // there is no time for those that don't heed it
 	begun := time.Now()
 	if err := p.Close(ctx); err != nil {
 		t.Error(err)

@@ -146,17 +146,34 @@ func serve(ctx context.Context, tools ...tool.Func) (*bus.Conn, func()) {
 
 // call does what a cell does when its program calls a tool.
 func call(ctx context.Context, conn *bus.Conn, name, args string) string {
-	answer, err := bus.Ask[schemas.Answer](ctx, conn, bus.ToolSubject(schemas.SourceNative, "shop", name), &schemas.Call{
-		ID: bus.NewExecutorID(), Source: schemas.SourceNative, Owner: "shop", Tool: name, Args: schemas.JSON(args),
+	id, at := bus.NewExecutorID(), schemas.Address{Host: bus.NewHostID(), Cell: "cell"}
+	answers := make(chan schemas.Answer, 8)
+	replies, err := bus.Replies(conn, at.Host, func(r *bus.Reply) { answers <- r.Answer })
+	if err != nil {
+		return err.Error()
+	}
+	defer replies.Close()
+	err = conn.Publish(bus.ToolSubject(schemas.SourceNative, "shop", name), bus.ReplySubject(at.Host, at.Cell, id), &schemas.Call{
+		ID: id, Address: at, Source: schemas.SourceNative, Owner: "shop", Tool: name, Args: schemas.JSON(args),
 		Identity: schemas.Identity{Agent: "clerk"},
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err.Error()
-	case answer.Err != nil:
-		return string(answer.Err.Code) + ": " + answer.Err.Message
-	case answer.State == schemas.AnswerAwaiting:
-		return string(answer.State)
 	}
-	return string(answer.Value)
+	for {
+		select {
+		case answer := <-answers:
+			switch {
+			case answer.State == schemas.AnswerAccepted: // it takes its time
+			case answer.Err != nil:
+				return string(answer.Err.Code) + ": " + answer.Err.Message
+			case answer.State == schemas.AnswerAwaiting:
+				return string(answer.State)
+			default:
+				return string(answer.Value)
+			}
+		case <-ctx.Done():
+			return ctx.Err().Error()
+		}
+	}
 }

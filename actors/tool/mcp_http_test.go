@@ -101,10 +101,9 @@ func TestSpec_M7_StreamableHTTP(t *testing.T) {
 
 func TestSpec_M7_Case64_HTTPTimeoutDoesNotPoisonTheSession(t *testing.T) {
 	_, web := sdkServer(t, nil, nil)
-	timeout := 200.0
-	s := connected(t, schemas.MCPServer{URL: web.URL, CallTimeoutMs: &timeout})
+	s := connected(t, schemas.MCPServer{URL: web.URL})
 	for range 2 {
-		if _, err := through(t, s, "wait", `{}`); err == nil || err.Effect != schemas.Unknown {
+		if _, err := hurried(t, s, "wait", `{}`); err == nil || err.Effect != schemas.Unknown {
 			t.Fatalf("%+v", err)
 		}
 		if got, err := through(t, s, "weather", `{"city":"x"}`); err != nil {
@@ -166,7 +165,7 @@ func TestSpec_M7_Case65_HostileHTTPEndpoints(t *testing.T) {
 			if err := s.Close(soon(t)); err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(begun); took > 15*time.Second {
+			if took := time.Since(begun); took > time.Minute {
 				t.Errorf("took %v", took)
 			}
 		})

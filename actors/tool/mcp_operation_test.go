@@ -49,7 +49,10 @@ func TestSpec_M3_Case62_ListingsEnd(t *testing.T) {
 	if testing.Short() {
 		return
 	}
-	offer := connected(t, serverConfig("pages")).Offer()
+	cfg := serverConfig("pages")
+	patience := 120_000.0 // ten thousand questions and answers
+	cfg.ConnectTimeoutMs = &patience
+	offer := connected(t, cfg).Offer()
 	if len(offer.Tools) != maxPages || !strings.Contains(strings.Join(offer.Problems, ""), "cut after 10000 pages") {
 		t.Errorf("%d tools, %q", len(offer.Tools), offer.Problems)
 	}
@@ -148,15 +151,12 @@ func TestSpec_M3_FailuresSayWhereAndWhetherItRan(t *testing.T) {
 
 // The time limit of a call holds for all pages of a list together, and what comes too late hurts nobody.
 func TestSpec_M3_Case64_ASlowAnswerDoesNotPoisonTheSession(t *testing.T) {
-	timeout := 150.0
 	for _, c := range []struct{ kind, name, args string }{
 		{"docs", schemas.ReadResource, `{"uri":"never:"}`}, {"docs-hangs", schemas.ListResources, `{}`},
 	} {
-		cfg := serverConfig(c.kind)
-		cfg.CallTimeoutMs = &timeout
-		s := connected(t, cfg)
+		s := connected(t, serverConfig(c.kind))
 		for range 2 {
-			if _, err := through(t, s, c.name, c.args); err == nil || err.Effect != schemas.Unknown || !strings.Contains(err.Message, "within 150ms") {
+			if _, err := hurried(t, s, c.name, c.args); err == nil || err.Effect != schemas.Unknown || !strings.Contains(err.Message, "within 300ms") {
 				t.Errorf("%s: %+v", c.name, err)
 			}
 			if got, err := through(t, s, schemas.GetPrompt, `{"name":"p"}`); err != nil {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // serverKindEnv makes the test binary an MCP server on stdio that behaves as its value says.
@@ -39,10 +38,11 @@ type testServer struct {
 	kind  string
 	mu    sync.Mutex
 	tools []string
+	goOn  chan struct{}
 }
 
 func runTestServer(kind string) int {
-	s := &testServer{kind: kind, tools: goodTools}
+	s := &testServer{kind: kind, tools: goodTools, goOn: make(chan struct{})}
 	switch kind {
 	case "exits":
 		fmt.Fprintln(os.Stderr, "cannot find\n\tthe database")
@@ -95,7 +95,7 @@ var goodTools = []string{
 	toolEntry("violates", `,"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
 	toolEntry("broken", `,"outputSchema":{"type":7}`),
 	`{"name":"strict","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"depth":{"type":"integer","default":3}},"required":["path"],"additionalProperties":false}}`,
-	toolEntry("slow", ""), toolEntry("never", ""), toolEntry("progress", ""), toolEntry("dies", ""), toolEntry("huge", ""),
+	toolEntry("slow", ""), toolEntry("go_on", ""), toolEntry("never", ""), toolEntry("progress", ""), toolEntry("dies", ""), toolEntry("huge", ""),
 	toolEntry("rpc_error", ""), toolEntry("hologram", ""), toolEntry("env", ""), toolEntry("add", ""), toolEntry("pid", ""),
 }
 
@@ -183,8 +183,11 @@ func (s *testServer) call(m rpc) {
 	case "violates":
 		s.reply(m, `{"content":[],"structuredContent":{"n":"SECRET"}}`)
 	case "slow":
-		time.Sleep(400 * time.Millisecond) // real: longer than the timeout of its callers, in another process
+		<-s.goOn // after the timeout of its callers
 		s.reply(m, text("late"))
+	case "go_on":
+		s.goOn <- struct{}{}
+		s.reply(m, text("ok"))
 	case "never": // but for a word that it has begun
 		s.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, m.Params.Meta.Token)
 	case "progress":

@@ -47,7 +47,7 @@ func toolNames(offer schemas.Registration) (names []string) {
 // eventually waits for a change of the offer that satisfies ok.
 func eventually(t testing.TB, s Provider, what string, ok func(schemas.Registration) bool) schemas.Registration {
 	t.Helper()
-	deadline := time.After(15 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		offer := s.Offer()
 		if ok(offer) {
@@ -132,17 +132,17 @@ func TestSpec_M7_AReplyTooLargeFailsItsCallOnly(t *testing.T) {
 }
 
 func TestSpec_M7_Case64_ATimeoutDoesNotPoisonTheSession(t *testing.T) {
-	cfg := serverConfig("good")
-	timeout := 150.0
-	cfg.CallTimeoutMs = &timeout
-	s := connected(t, cfg)
+	s := connected(t, serverConfig("good"))
 	pid, err := through(t, s, "pid", `{}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if _, err := through(t, s, "slow", `{}`); err == nil || err.Effect != schemas.Unknown || !strings.Contains(err.Message, "150ms") {
+		if _, err := hurried(t, s, "slow", `{}`); err == nil || err.Effect != schemas.Unknown || !strings.Contains(err.Message, "300ms") {
 			t.Fatalf("%+v", err)
+		}
+		if _, err := through(t, s, "go_on", `{}`); err != nil { // now the late answer comes
+			t.Fatal(err)
 		}
 		if got, err := through(t, s, "pid", `{}`); err != nil || string(got) != string(pid) {
 			t.Fatalf("%s, want %s; %v", got, pid, err)
@@ -150,8 +150,17 @@ func TestSpec_M7_Case64_ATimeoutDoesNotPoisonTheSession(t *testing.T) {
 	}
 }
 
+// hurried runs a call that must run into the time limit of calls, which is short for this one only.
+func hurried(t testing.TB, s *Server, tool, args string) (schemas.JSON, *schemas.CallError) {
+	t.Helper()
+	limit := 300.0
+	s.cfg.CallTimeoutMs = &limit
+	defer func() { s.cfg.CallTimeoutMs = nil }()
+	return through(t, s, tool, args)
+}
+
 func TestSpec_M7_ServersThatCanNotBeUsedSayWhy(t *testing.T) {
-	short := 700.0
+	short, listing := 700.0, 10_000.0
 	for kind, want := range map[string]string{
 		"exits":      "exit status 3); it wrote: cannot find the database",
 		"mute":       "didn't answer in time",
@@ -165,12 +174,15 @@ func TestSpec_M7_ServersThatCanNotBeUsedSayWhy(t *testing.T) {
 			if strings.Contains(want, "in time") {
 				cfg.ConnectTimeoutMs = &short
 			}
+			if kind == "list-hangs" { // after the server was started, which takes its time
+				cfg.ConnectTimeoutMs = &listing
+			}
 			if kind == "missing" {
 				cfg.Command = "./no-such-server"
 			}
 			begun := time.Now()
 			s := connected(t, cfg)
-			if took := time.Since(begun); took > 15*time.Second {
+			if took := time.Since(begun); took > time.Minute {
 				t.Errorf("took %v", took)
 			}
 			offer := s.Offer()

@@ -3,6 +3,7 @@
 package tool
 
 import (
+	"io"
 	"os"
 	"os/exec"
 )
@@ -18,6 +19,9 @@ func terminateGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
 // killGroup ends the child.
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+
+// copyNow copies nothing: pipes of this system can't be read without waiting.
+func copyNow(io.Writer, *os.File) {}
 
 // exitSignal is empty: this system has no signals.
 func exitSignal(*os.ProcessState) string { return "" }

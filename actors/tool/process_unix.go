@@ -3,10 +3,12 @@
 package tool
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // shellSupported tells whether the exec tool can be had.
@@ -20,6 +22,27 @@ func terminateGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.
 
 // killGroup ends the child and what it started.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// copyNow copies what is in a pipe, and waits for nothing more. Whoever has read from it before has stopped.
+func copyNow(to io.Writer, pipe *os.File) {
+	_ = pipe.SetReadDeadline(time.Time{})
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return
+	}
+	buf := make([]byte, 64<<10)
+	for range 16 { // as much as a pipe holds: somebody may write to it for ever
+		n := 0
+		err := conn.Read(func(fd uintptr) bool {
+			n, _ = syscall.Read(int(fd), buf) // pipes of ours never block
+			return true
+		})
+		if err != nil || n <= 0 {
+			return
+		}
+		_, _ = to.Write(buf[:n])
+	}
+}
 
 // signalNames are those of signals that commands die of.
 var signalNames = map[syscall.Signal]string{

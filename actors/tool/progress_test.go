@@ -69,35 +69,37 @@ func TestSpec_P2_ProgressIsThinnedOut(t *testing.T) {
 }
 
 func TestSpec_P2_ProgressIsAFactOnTheBus(t *testing.T) {
-	conn := bustest.Conn(t)
-	events, err := bus.NewClient(conn).Watch(t.Context(), bus.Facts("call", "progressed"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hostile := strings.Repeat("ü", 400) + "\xff"
-	start(t, conn, Options{Providers: []Provider{funcs(t, "lab", raw("slow", func(ctx context.Context, _ schemas.JSON) (schemas.JSON, error) {
-		Report(ctx, 1, 4, "one")
-		Report(ctx, 2, 4, "two") // too soon, and followed by another
-		Report(ctx, math.NaN(), math.Inf(1), hostile)
-		return schemas.JSON(`1`), nil
-	}))}})
-	f := newCaller(t, conn).send("lab", "slow", `{}`)
-	if a := f.end(); a.State != schemas.AnswerDone {
-		t.Fatalf("answer = %+v", a)
-	}
-	next, stop := iter.Pull(events)
-	defer stop()
-	fact := func() *schemas.CallProgressed {
-		e, ok := next()
-		if !ok || e.Err != nil {
-			t.Fatal("no fact", e.Err)
+	synctest.Test(t, func(t *testing.T) { // whatever time the reports take, they come at once
+		conn := bustest.Conn(t)
+		events, err := bus.NewClient(conn).Watch(t.Context(), bus.Facts("call", "progressed"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		return e.Fact.(*schemas.CallProgressed)
-	}
-	if got := fact(); got.Done != 1 || got.Total != 4 || got.Message != "one" || got.Call != f.call.ID || got.Address != f.call.Address || got.At == 0 {
-		t.Errorf("first = %+v", got)
-	}
-	if got := fact(); got.Done != 0 || got.Total != 0 || len(got.Message) != 512 || !strings.HasPrefix(hostile, got.Message) {
-		t.Errorf("last = %+v", got)
-	}
+		hostile := strings.Repeat("ü", 400) + "\xff"
+		start(t, conn, Options{Providers: []Provider{funcs(t, "lab", raw("slow", func(ctx context.Context, _ schemas.JSON) (schemas.JSON, error) {
+			Report(ctx, 1, 4, "one")
+			Report(ctx, 2, 4, "two") // too soon, and followed by another
+			Report(ctx, math.NaN(), math.Inf(1), hostile)
+			return schemas.JSON(`1`), nil
+		}))}})
+		f := newCaller(t, conn).send("lab", "slow", `{}`)
+		if a := f.end(); a.State != schemas.AnswerDone {
+			t.Fatalf("answer = %+v", a)
+		}
+		next, stop := iter.Pull(events)
+		defer stop()
+		fact := func() *schemas.CallProgressed {
+			e, ok := next()
+			if !ok || e.Err != nil {
+				t.Fatal("no fact", e.Err)
+			}
+			return e.Fact.(*schemas.CallProgressed)
+		}
+		if got := fact(); got.Done != 1 || got.Total != 4 || got.Message != "one" || got.Call != f.call.ID || got.Address != f.call.Address || got.At == 0 {
+			t.Errorf("first = %+v", got)
+		}
+		if got := fact(); got.Done != 0 || got.Total != 0 || len(got.Message) != 512 || !strings.HasPrefix(hostile, got.Message) {
+			t.Errorf("last = %+v", got)
+		}
+	})
 }

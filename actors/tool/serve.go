@@ -31,14 +31,13 @@ func (w *owner) take(req *callRequest) {
 		return
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.ack.after(acceptedAfter, func() {
-		_ = e.conn.Publish(h.reply, "", &schemas.Answer{ID: call.ID, Executor: e.id, State: schemas.AnswerAccepted})
-	})
 	verdict, before := e.desk.take(h)
-	if verdict == taken {
+	if verdict == taken { // and may have ended by now, after which the acknowledgement does nothing
+		h.ack.after(acceptedAfter, func() {
+			_ = e.conn.Publish(h.reply, "", &schemas.Answer{ID: call.ID, Executor: e.id, State: schemas.AnswerAccepted})
+		})
 		return
 	}
-	h.ack.cancel()
 	h.cancel()
 	switch verdict {
 	case taken, unwanted: // nobody waits for an answer of this delivery
@@ -118,7 +117,7 @@ func (e *Executor) answer(h *held, value schemas.JSON, fail *schemas.CallError) 
 	}
 	why := "the way back to its caller is broken"
 	if errors.Is(err, bus.ErrTooLarge) || errors.Is(err, bus.ErrBusy) {
-		why = clip(err.Error(), 300)
+		why = bus.Reason(err) + ". Return less"
 	}
 	return e.answer(h, nil, &schemas.CallError{
 		Code: schemas.CallToolError, Location: atTransport, Effect: schemas.Done,

@@ -29,11 +29,11 @@ type shell struct {
 	out   capture
 	cmd   *exec.Cmd
 	over  chan struct{} // closed when it has ended and its output is complete
+	fed   chan struct{} // closed when the input that it was started with is written; nil without one
 
 	mu    sync.Mutex
 	stdin *os.File // nil: closed
-	// feeding: the input that it was started with is still being written.
-	feeding bool
+
 	// why is the reason for which we ended it, if we did.
 	why    string
 	reaped bool
@@ -105,12 +105,10 @@ func (s *shell) start(env []string, dir, input string, open bool, timeout time.D
 		return err
 	}
 	if input != "" {
-		s.feeding = true
+		s.fed = make(chan struct{})
 		go func() {
+			defer close(s.fed)
 			_, _ = io.WriteString(stdin, input) // ends at the latest when the command does
-			s.mu.Lock()
-			s.feeding = false
-			s.mu.Unlock()
 			if !open {
 				s.closeInput()
 			}
@@ -141,6 +139,10 @@ func (s *shell) supervise(output *os.File, timeout time.Duration) {
 	select {
 	case <-copied:
 	case <-time.After(drainGrace):
+		if output.SetReadDeadline(time.Now()) == nil {
+			<-copied
+			copyNow(&s.out, output) // it came in time, and found this process busy
+		}
 	}
 	_ = output.Close()
 	<-copied
@@ -233,15 +235,22 @@ func (s *shell) closeInput() {
 // input writes to the command's input, and says how much of it the command's pipe has taken.
 func (s *shell) input(ctx context.Context, data string) (int, error) {
 	s.mu.Lock()
-	stdin, feeding := s.stdin, s.feeding
+	stdin := s.stdin
 	s.mu.Unlock()
-	switch {
-	case stdin == nil:
+	if stdin == nil {
 		return 0, errors.New("its input is closed: to write to a command start it with background: true")
-	case feeding:
-		return 0, errors.New("it hasn't read yet what it was started with")
 	}
-	_ = stdin.SetWriteDeadline(time.Now().Add(inputPatience))
+	patient, done := context.WithTimeout(ctx, inputPatience)
+	defer done()
+	if s.fed != nil {
+		select {
+		case <-s.fed:
+		case <-patient.Done():
+			return 0, errors.New("it hasn't read yet what it was started with")
+		}
+	}
+	end, _ := patient.Deadline()
+	_ = stdin.SetWriteDeadline(end)
 	defer context.AfterFunc(ctx, func() { _ = stdin.SetWriteDeadline(time.Now()) })()
 	return io.WriteString(stdin, data)
 }
