@@ -45,10 +45,7 @@ func TestSpec_V4_P3_AgentAsksAtTheTerminal(t *testing.T) {
 			defer keys.Close()
 			turn := cli{typed: in}.start(t, "agent", "--config", config, "--provider-url", m.url, "--model", "m", "--mode", "code", "go")
 			for i, answer := range c.typed {
-				turn.errs.await(t, strings.Repeat(question, 1)) // the first of them
-				for strings.Count(turn.errs.String(), question) <= i {
-					turn.errs.await(t, question)
-				}
+				turn.errs.awaitAgain(t, question, i+1)
 				if _, err := io.WriteString(keys, answer+"\n"); err != nil {
 					t.Fatal(err)
 				}

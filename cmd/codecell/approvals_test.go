@@ -148,13 +148,13 @@ func TestExec_SaysHowToApprove(t *testing.T) {
 // A host in the process of exec has no port: nobody can approve, and it says so.
 func TestExec_SaysThatNobodyCanApprove(t *testing.T) {
 	lab := newToolServer(t)
-	config := write(t, "config.json5", fmt.Sprintf(`{ mcpServers: { lab: { url: %q } }, tools: { approve: ["echo"] }, approvals: { timeoutSeconds: 1 } }`, lab.url))
+	config := write(t, "config.json5", fmt.Sprintf(`{ mcpServers: { lab: { url: %q } }, tools: { approve: ["echo"] }, approvals: { timeoutSeconds: 3 } }`, lab.url))
 	errs := &lineLog{changed: make(chan struct{})}
 	var out strings.Builder
 	a := &app{in: strings.NewReader(""), out: &out, err: errs, live: true, env: func(string) string { return "" }}
 	code := a.run(soon(t), []string{"exec", "--config", config, program(t, `return MCP.lab.echo({ text: "a" })`)})
 	errs.await(t, "lab.echo waits for an approval, and nobody can give it: the bus of this process has no port")
-	if code != exitFailed || !strings.Contains(out.String(), "the approval timed out: nobody decided within 1s, and it was not run") {
+	if code != exitFailed || !strings.Contains(out.String(), "the approval timed out: nobody decided within 3s, and it was not run") {
 		t.Errorf("exit code %d: %s", code, out.String())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,34 @@ func (r result) object(t *testing.T) map[string]any {
 		t.Fatalf("%v: %s", err, r.out)
 	}
 	return object
+}
+
+// until types a command again until it prints what it must, and gives that: what it shows comes about beside the answers
+// that the test has got.
+func (c cli) until(t *testing.T, reached func(result) bool, args ...string) result {
+	t.Helper()
+	for over := time.Now().Add(patience); ; {
+		got := c.do(t, args...)
+		if reached(got) {
+			return got
+		}
+		if time.Now().After(over) {
+			t.Fatalf("%s goes on to print this:\n%s\nstderr: %s", strings.Join(args, " "), got.out, got.err)
+		}
+	}
+}
+
+// prints tells results in which all of these texts are, on either stream.
+func prints(texts ...string) func(result) bool {
+	return func(r result) bool {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(r.out+r.err, text) })
+	}
+}
+
+// idle waits until no cell is left on the hosts of a bus: an answer may be there before its cell has gone.
+func idle(t *testing.T, url string) {
+	t.Helper()
+	cli{}.until(t, prints(`"cells":[]`), "slots", "--bus", url, "--json").want(t, exitCompleted)
 }
 
 // running is a command that goes on until it is stopped, as by a signal.
@@ -195,18 +224,24 @@ func (l *lineLog) String() string {
 // await waits for a text.
 func (l *lineLog) await(t *testing.T, text string) {
 	t.Helper()
+	l.awaitAgain(t, text, 1)
+}
+
+// awaitAgain waits until a text is there so often.
+func (l *lineLog) awaitAgain(t *testing.T, text string, times int) {
+	t.Helper()
 	over := time.After(patience)
 	for {
 		l.mu.Lock()
-		changed, there := l.changed, strings.Contains(l.text.String(), text)
+		changed, there := l.changed, strings.Count(l.text.String(), text)
 		l.mu.Unlock()
-		if there {
+		if there >= times {
 			return
 		}
 		select {
 		case <-changed:
 		case <-over:
-			t.Fatalf("%q didn't come: %s", text, l)
+			t.Fatalf("%q came %d times, want %d: %s", text, there, times, l)
 		}
 	}
 }

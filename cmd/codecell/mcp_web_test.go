@@ -211,7 +211,7 @@ func TestMCP_HTTPSessionEnds(t *testing.T) {
 		tail.line("the client left")
 	})
 	t.Run("silence", func(t *testing.T) {
-		_, url := web(t, cli{}, "--bus", bus, "--idle-timeout", "100ms")
+		_, url := web(t, cli{}, "--bus", bus, "--idle-timeout", "3s") // longer than the client needs between two requests, on any machine
 		connect(t, over(url, nil)).exec(`await yield_control()`)
 		tail.line("the client left")
 	})

@@ -24,9 +24,13 @@ func TestSpec_U4_Tail(t *testing.T) {
 	cli{}.do(t, "wait", "--bus", url, id).want(t, exitCompleted)
 
 	kinds := []string{"run.opened", "cell.started", "slot.taken", "call.sent", "call.started", "call.ended", "cell.parked", "cell.resumed", "cell.ended", "slot.freed", "run.closed"}
+	// Hosts and executors tell theirs independently, so that any may come last.
 	seen := map[string]bool{}
+	all := func() bool {
+		return !slices.ContainsFunc(kinds, func(kind string) bool { return !seen[kind] })
+	}
 	var human []string
-	for !seen["run.closed"] {
+	for !all() {
 		line := words.line("")
 		fields := strings.Fields(line)
 		if len(fields) < 3 || strings.Contains(line, "secret") || strings.Contains(line, "\x1b") {
@@ -36,17 +40,12 @@ func TestSpec_U4_Tail(t *testing.T) {
 		seen[fields[1]] = true
 		human = append(human, line)
 	}
-	for _, kind := range kinds {
-		if !seen[kind] {
-			t.Errorf("no %s in:\n%s", kind, strings.Join(human, "\n"))
-		}
-	}
 	if ended := line(human, "cell.ended"); !strings.Contains(ended, id[11:17]) || !strings.Contains(ended, "completed after ") || !strings.Contains(ended, "1 calls") {
 		t.Errorf("%s", ended)
 	}
 
 	seen = map[string]bool{}
-	for !seen["run.closed"] {
+	for !all() {
 		var event struct {
 			Kind string
 			Fact map[string]any
@@ -56,11 +55,6 @@ func TestSpec_U4_Tail(t *testing.T) {
 			t.Fatalf("%v: %s", err, text)
 		}
 		seen[event.Kind] = true
-	}
-	for _, kind := range kinds {
-		if !seen[kind] {
-			t.Errorf("no %s as JSON", kind)
-		}
 	}
 	if code := words.stop(); code != exitCompleted {
 		t.Errorf("exit code %d", code)

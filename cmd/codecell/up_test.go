@@ -35,7 +35,7 @@ func TestSpec_V2_Up(t *testing.T) {
 			_, rest, _ := strings.Cut(line, "nats://")
 			url := "nats://" + strings.FieldsFunc(rest, func(r rune) bool { return r == '"' || r == ' ' })[0]
 			cli{}.do(t, "exec", "--bus", url, program(t, `return (await MCP.lab.echo({ text: "hi" })).content[0].text`)).want(t, exitCompleted, `"hi"`)
-			cli{}.do(t, "slots", "--bus", url).want(t, exitCompleted, "host ", "slots 0/")
+			cli{}.until(t, prints("host ", "slots 0/"), "slots", "--bus", url).want(t, exitCompleted)
 			if code := host.stop(); code != exitCompleted {
 				t.Errorf("exit code %d: %s", code, host.errs)
 			}
@@ -106,7 +106,7 @@ func TestSpec_U2_Executor(t *testing.T) {
 	if err := json.Unmarshal([]byte(executor.line("ready")), &ready); err != nil || !slices.Equal(ready.Owners, []string{"lab"}) {
 		t.Errorf("%v: %v", err, ready)
 	}
-	out := cli{}.do(t, "tools", "--bus", url).want(t, exitCompleted, "MCP.lab.echo", "Says it again.").out
+	out := cli{}.until(t, prints("MCP.lab.echo", "Says it again."), "tools", "--bus", url).want(t, exitCompleted).out // once the host has heard of it
 	if strings.Contains(out, "MCP.other") {
 		t.Errorf("more than was asked for: %s", out)
 	}
@@ -120,7 +120,7 @@ func TestSpec_U2_Executor(t *testing.T) {
 	if code := executor.wait(); code != exitCompleted {
 		t.Errorf("exit code %d: %s", code, executor.errs)
 	}
-	cli{}.do(t, "tools", "--bus", url).want(t, exitCompleted, "no tools")
+	cli{}.until(t, prints("no tools"), "tools", "--bus", url).want(t, exitCompleted)
 }
 
 func TestExecutor_Refuses(t *testing.T) {
