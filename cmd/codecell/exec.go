@@ -105,12 +105,9 @@ func (a *app) exec(ctx context.Context, in schemas.ExecInput, how execHow) error
 	}
 	defer a.showApprovals(ctx, l, func(at schemas.Address) bool { return at.Host == run.Host && at.Run == run.ID })()
 	callID := newCallID("cli")
-	stop := a.progress("running")
-	result, err := run.Exec(ctx, schemas.Exec{CallID: callID, Input: input})
-	stop()
-	if ctx.Err() != nil {
-		return a.interrupted(ctx, func(late context.Context) error { return run.Abort(late, callID, interruptReason) })
-	}
+	result, err := a.ask(ctx, "running", func(ctx context.Context) (*schemas.Result, error) {
+		return run.Exec(ctx, schemas.Exec{CallID: callID, Input: input})
+	}, func(ctx context.Context) error { return run.Abort(ctx, callID, interruptReason) })
 	if err != nil {
 		return err
 	}
@@ -152,16 +149,46 @@ func quoted(word string) string {
 // interruptReason is what the feed says of a program that Ctrl-C ended.
 const interruptReason = "interrupted"
 
-// interrupted ends the program of a command that was told to end, and says so. Whoever asked for the
-// end doesn't want what is left half done.
-func (a *app) interrupted(ctx context.Context, abort func(context.Context) error) error {
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+// ask gets a result. A command that is told to end meanwhile ends its program: whoever asked for that doesn't want what is left
+// half done, but what the program has said and which calls it has made (E5), so the result is still waited for.
+func (a *app) ask(
+	ctx context.Context, doing string, request func(context.Context) (*schemas.Result, error), end func(context.Context) error,
+) (*schemas.Result, error) {
+	defer a.progress(doing)()
+	type answer struct {
+		result *schemas.Result
+		err    error
+	}
+	asked, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	answers := make(chan answer, 1)
+	go func() {
+		result, err := request(asked)
+		answers <- answer{result, err}
+	}()
+	select {
+	case got := <-answers:
+		return got.result, got.err
+	case <-ctx.Done():
+	}
+	late, cancel := context.WithTimeout(asked, closeTimeout)
 	defer cancel()
 	text := "interrupted: the program was cancelled"
-	if err := abort(late); err != nil {
+	if err := end(late); err != nil {
 		text = "interrupted, and the program could not be cancelled: " + message(err)
+		stop()
 	}
-	return a.finish(&schemas.Result{Status: schemas.StatusFailed, Code: schemas.Aborted, Error: text}, "")
+	select {
+	case got := <-answers:
+		// The request may have come after the end, and then nobody knows the cell any more.
+		if got.err == nil && got.result.Status != schemas.StatusWaiting && got.result.Code != schemas.InvalidInput {
+			return got.result, nil
+		}
+	case <-late.Done():
+		stop()
+		<-answers
+	}
+	return &schemas.Result{Status: schemas.StatusFailed, Code: schemas.Aborted, Error: text}, nil
 }
 
 // finish prints a result and turns it into the exit code. next says how to go on if it is waiting.

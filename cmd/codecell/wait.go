@@ -105,12 +105,11 @@ func (a *app) waitOut(ctx context.Context, client *bus.Client, result *schemas.R
 			a.printOutput(result)
 		}
 		runID := result.RunID
-		next, err := a.wait(ctx, client, runID, waitingFor(result))
-		if ctx.Err() != nil {
-			return a.interrupted(ctx, func(late context.Context) error {
-				return client.Cancel(late, runID, schemas.Cancel{Identity: a.identity(), Reason: interruptReason})
-			})
-		}
+		next, err := a.ask(ctx, waitingFor(result), func(ctx context.Context) (*schemas.Result, error) {
+			return client.Wait(ctx, schemas.Wait{CallID: newCallID("cli"), Identity: a.identity(), RunID: runID})
+		}, func(ctx context.Context) error {
+			return client.Cancel(ctx, runID, schemas.Cancel{Identity: a.identity(), Reason: interruptReason})
+		})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// Cases 75 and 80: a program that Ctrl-C ends still says what it has emitted and which calls it has made.
+func TestSpec_E5_Case80_InterruptedProgramsSayWhatRan(t *testing.T) {
+	for name, how := range map[string]struct {
+		flag, code string
+		calls      []string
+	}{
+		"exec":   {"--await-results", `text("said"); await MCP.lab.echo({ text: "a" }); await MCP.lab.hold({ text: "x" })`, []string{"done", "started"}},
+		"--wait": {"--wait", `text("sa"); await yield_control(); text("id"); await MCP.lab.hold({ text: "x" })`, []string{"started"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lab := newToolServer(t)
+			ctx, interrupt := context.WithCancel(soon(t))
+			go func() {
+				<-lab.held
+				interrupt()
+			}()
+			object := cli{}.with(t, ctx, "exec", how.flag, "--json", "--config", configOf(t, map[string]string{"lab": lab.url}), program(t, how.code)).
+				want(t, exitFailed).object(t)
+			telemetry, _ := object["telemetry"].(map[string]any)
+			calls, _ := telemetry["calls"].([]any)
+			var outcomes []string
+			for _, call := range calls {
+				outcome, _ := call.(map[string]any)["outcome"].(string)
+				outcomes = append(outcomes, outcome)
+			}
+			var said string
+			output, _ := object["output"].([]any)
+			for _, item := range output {
+				text, _ := item.(map[string]any)["text"].(string)
+				said += text
+			}
+			if object["code"] != "aborted" || said != "said" || strings.Join(outcomes, " ") != strings.Join(how.calls, " ") {
+				t.Errorf("%v", object)
+			}
+		})
+	}
+}
