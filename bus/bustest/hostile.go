@@ -60,7 +60,7 @@ func RandomBytes(t testing.TB, c *bus.Conn, subjects ...string) {
 			publish(t, nc, &nats.Msg{Subject: subject, Reply: nc.NewInbox(), Header: h})
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := c.Flush(ctx); err != nil {
 		t.Fatalf("the bus didn't survive hostile messages: %v", err)

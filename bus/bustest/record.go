@@ -135,7 +135,7 @@ func (r *Recorder) body(m *nats.Msg, zero func() any) string {
 // Lines gives what has passed so far. Messages that a connection has flushed are among them.
 func (r *Recorder) Lines(t testing.TB) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := r.conn.Flush(ctx); err != nil {
 		t.Fatal(err)

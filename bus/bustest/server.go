@@ -9,7 +9,10 @@ package bustest
 
 import (
 	"log/slog"
+	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server/ats"
 	"go.uber.org/goleak"
@@ -31,12 +34,26 @@ func Start(t testing.TB, o bus.ServerOptions) *bus.Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	emptyPools(t)
 	s, err := bus.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	return s
+}
+
+// emptyPools takes away, when a bubble ends, what its connections have left in pools of the whole process: the client
+// library keeps timers for the next one who waits, and ends the process if a timer of a bubble is set outside of it.
+func emptyPools(t testing.TB) {
+	if time.Now().Year() != 2000 { // where the time of bubbles begins
+		return
+	}
+	t.Cleanup(func() {
+		synctest.Wait() // whoever used the server has ended as well
+		runtime.GC()    // takes out of pools what the second one frees
+		runtime.GC()
+	})
 }
 
 // Connect gives a connection that ends with the test.
