@@ -74,7 +74,7 @@ func (h *bringHost) bring(answer bus.ToolFunc) (*bus.Bringing, string) {
 }
 
 func (h *bringHost) call(client, id string) (*schemas.Answer, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return bus.Ask[schemas.Answer](ctx, h.conn, bus.ClientSubject(h.run.Host, h.run.ID, client),
 		&schemas.Call{ID: id, Tool: "pick", Args: schemas.JSON(`{}`), Address: schemas.Address{Host: h.run.Host, Run: h.run.ID, Cell: "c"}})
@@ -85,7 +85,7 @@ func mustEnd(t *testing.T, b *bus.Bringing) {
 	t.Helper()
 	select {
 	case <-b.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second): // real: only a failing test waits so long
 		t.Fatal("the tools are still offered")
 	}
 }

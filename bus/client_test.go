@@ -58,7 +58,10 @@ func fakeHost(t testing.TB, c *bus.Conn, host string) (run string) {
 
 var me = schemas.Identity{Agent: "default", SessionID: "s"}
 
-func TestClient(t *testing.T) {
+// All hosts are asked in virtual time: how long nobody answers must not depend on the machine.
+func TestClient(t *testing.T) { synctest.Test(t, testClient) }
+
+func testClient(t *testing.T) {
 	s := bustest.Server(t)
 	client := bus.NewClient(bustest.Connect(t, s))
 	if _, err := client.Open(t.Context(), schemas.Open{Identity: me}); !errors.Is(err, schemas.RuntimeUnavailable) {

@@ -49,6 +49,9 @@ func (c *Client) Hosts(ctx context.Context) ([]schemas.HostStatus, error) {
 			}
 			hosts = append(hosts, h)
 		case <-time.After(quiet):
+			if len(answers) > 0 { // it was this process that had no time
+				continue
+			}
 			slices.SortFunc(hosts, func(a, b schemas.HostStatus) int { return cmp.Compare(a.Host, b.Host) })
 			return hosts, nil
 		case <-ctx.Done():

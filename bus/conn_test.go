@@ -48,12 +48,7 @@ func TestSpec_U1_PrivateUnlessAsked(t *testing.T) {
 }
 
 func TestDial_SaysWhatToCheck(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "nats://" + l.Addr().String()
-	l.Close()
+	const url = "nats://127.0.0.1:1" // nobody's
 	for want, o := range map[string]bus.Options{
 		"codecell up --listen": {URLs: []string{url}},
 		"bus.urls":             {},
@@ -67,21 +62,18 @@ func TestDial_SaysWhatToCheck(t *testing.T) {
 }
 
 func TestCase83_ClientBeforeServer(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	d := newDoor(t)
 	connected := make(chan error, 1)
 	go func() {
-		c, err := bus.Dial(t.Context(), bus.Options{URLs: []string{"nats://" + address}, Wait: true, Logger: slog.New(slog.DiscardHandler)})
+		c, err := bus.Dial(t.Context(), bus.Options{URLs: []string{d.url()}, Wait: true, Logger: slog.New(slog.DiscardHandler)})
 		if err == nil {
 			c.Close()
 		}
 		connected <- err
 	}()
-	bustest.Start(t, bus.ServerOptions{Listen: address})
+	<-d.knocked
+	s := bustest.Start(t, bus.ServerOptions{Listen: "127.0.0.1:0"})
+	d.lead(strings.TrimPrefix(s.URL(), "nats://"))
 	if err := <-connected; err != nil {
 		t.Error(err)
 	}
@@ -103,9 +95,10 @@ func TestServer_BadOptions(t *testing.T) {
 
 func TestServer_StoreDirKeepsFilesAndLogsGoToSlog(t *testing.T) {
 	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})) // one, which locks the buffer
 	dir := t.TempDir()
 	for range 2 { // the second finds the buckets of the first
-		s, err := bus.Start(t.Context(), bus.ServerOptions{StoreDir: dir, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		s, err := bus.Start(t.Context(), bus.ServerOptions{StoreDir: dir, Logger: logger})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,13 +252,8 @@ func TestSpec_U1_SaysWhyItCantStart(t *testing.T) {
 }
 
 func TestSpec_B5_DialKeepsCredentials(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	_, err = bus.Dial(t.Context(), bus.Options{URLs: []string{"nats://me:s3cret@" + address}})
+	const address = "127.0.0.1:1" // nobody's
+	_, err := bus.Dial(t.Context(), bus.Options{URLs: []string{"nats://me:s3cret@" + address}})
 	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), address) {
 		t.Errorf("got %v, want the address without the password", err)
 	}

@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -39,8 +40,10 @@ func TestCase85_Flood(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	patient, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for _, c := range []*bus.Conn{fast, slow} { // in this order: what fast published has reached slow
-		if err := c.Flush(t.Context()); err != nil {
+		if err := c.Flush(patient); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,11 +78,13 @@ func TestSpec_U4_FeedNeverBlocks(t *testing.T) {
 		f.Publish(&schemas.SlotTaken{Host: "h", Held: i})
 	}
 	f.Publish(&schemas.Exec{}) // not a fact
-	if err := f.Close(t.Context()); err != nil {
+	patient, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := f.Close(patient); err != nil {
 		t.Fatal(err)
 	}
 	f.Publish(&schemas.SlotTaken{Host: "h"}) // closed
-	if err := watcher.Flush(t.Context()); err != nil {
+	if err := watcher.Flush(patient); err != nil {
 		t.Fatal(err)
 	}
 	if err := sub.Drain(t.Context()); err != nil {

@@ -162,11 +162,27 @@ func TestSpec_B4_RegistryIgnoresGarbage(t *testing.T) {
 // watches and subscriptions are there again.
 func TestSpec_U1_ServerRestart(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
+	var second *bus.Server
+	t.Cleanup(func() { // after all that uses it
+		if second != nil {
+			second.Close()
+		}
+	})
 	first, err := bus.Start(t.Context(), bus.ServerOptions{Listen: "127.0.0.1:0", Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, executor := dial(t, first, bus.Options{}), dial(t, first, bus.Options{})
+	d := newDoor(t)
+	d.lead(strings.TrimPrefix(first.URL(), "nats://"))
+	connect := func() *bus.Conn {
+		c, err := bus.Dial(t.Context(), bus.Options{URLs: []string{d.url()}, Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	host, executor := connect(), connect()
 	defer echo(t, executor, "echo").Close()
 	_, changes := watch(t, registry(t, host))
 	put(t, registry(t, executor), offer("fs", "e", 1, 1))
@@ -176,9 +192,12 @@ func TestSpec_U1_ServerRestart(t *testing.T) {
 		stop := c.OnReconnect(func() { again <- struct{}{} })
 		defer stop()
 	}
-	address := strings.TrimPrefix(first.URL(), "nats://")
+	d.lead("")
 	first.Close()
-	bustest.Start(t, bus.ServerOptions{Listen: address})
+	if second, err = bus.Start(t.Context(), bus.ServerOptions{Listen: "127.0.0.1:0", Logger: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	d.lead(strings.TrimPrefix(second.URL(), "nats://"))
 	<-again
 	<-again
 	put(t, registry(t, host), offer("new", "h", 1, 1))

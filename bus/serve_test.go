@@ -29,7 +29,7 @@ func echo(t testing.TB, c *bus.Conn, name string) *bus.Subscription {
 
 func callEcho(t testing.TB, c *bus.Conn, args string) (*schemas.Answer, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return bus.Ask[schemas.Answer](ctx, c, bus.ToolSubject(schemas.SourceNative, "core", "echo"), &schemas.Call{ID: "1", Args: schemas.JSON(args)})
 }
