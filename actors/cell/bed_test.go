@@ -220,7 +220,7 @@ func (b *bed) exec(source string, change ...func(*Spec)) *probe {
 // counts are the ledger's numbers.
 func (b *bed) counts() slot.Counts {
 	b.t.Helper()
-	r, err := b.sys.Root.RequestFuture(b.ledger, &slot.Count{}, time.Second).Result()
+	r, err := b.sys.Root.RequestFuture(b.ledger, &slot.Count{}, 20*time.Second).Result()
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func (p *probe) cancel(reason string) chan struct{} {
 
 func (p *probe) status() *schemas.CellStatus {
 	p.t.Helper()
-	r, err := p.sys.Root.RequestFuture(p.pid, &Ask{}, time.Second).Result()
+	r, err := p.sys.Root.RequestFuture(p.pid, &Ask{}, 20*time.Second).Result()
 	if err != nil {
 		p.t.Fatal(err)
 	}

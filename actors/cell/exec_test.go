@@ -227,7 +227,7 @@ func TestSpec_S5_BudgetOfTheCall(t *testing.T) {
 // S5, B2: computation that never ends is stopped in real time, with the output kept; so is a flood of
 // refused calls, each of which ends at once (S9).
 func TestSpec_S5_S9_EndlessPrograms(t *testing.T) {
-	const budget = 300 * time.Millisecond // enough to begin in, on a busy machine
+	const budget = time.Second // enough to begin in, on a busy machine
 	for _, code := range []string{
 		`text("before"); for(;;);`,
 		`text("before"); (function f(){ Promise.resolve().then(f) })(); await new Promise(()=>{})`,
@@ -244,7 +244,7 @@ func TestSpec_S5_S9_EndlessPrograms(t *testing.T) {
 			if output(r) != "before" {
 				t.Errorf("output %q", output(r))
 			}
-			if d := time.Since(begin); d < budget || d > 10*time.Second {
+			if d := time.Since(begin); d < budget || d > 30*time.Second {
 				t.Errorf("took %v", d)
 			}
 			b.close()
@@ -259,7 +259,7 @@ func TestSpec_S5_X12_LightPolling(t *testing.T) {
 	var cells []*probe
 	for range 8 { // more than the machine has processors
 		cells = append(cells, b.exec(`for (let n = 0;; n++) { if ((await echo({n})).n === -1) break }`,
-			func(s *Spec) { s.Limits.Timeout = 500 * time.Millisecond }))
+			func(s *Spec) { s.Limits.Timeout = time.Second }))
 	}
 	for _, p := range cells {
 		if r := <-p.reply; r.Status != schemas.StatusWaiting {

@@ -135,13 +135,13 @@ func TestSpec_Q2_SettlementGrantsNothing(t *testing.T) {
 // Q2, S5: computing is paid from the budget, before and after a rest.
 func TestSpec_Q2_Q3_EndlessPrograms(t *testing.T) {
 	for _, code := range []string{
-		`text("before"); await after({ms:400}); for(;;);`,
+		`text("before"); await after({ms:1200}); for(;;);`,
 		`text("before"); void never(); for(;;) await after({ms:1})`,
 		`text("before"); for(;;) await yield_control()`,
 	} {
 		t.Run(code, func(t *testing.T) {
 			b := newBed(t, slot.Options{})
-			p := b.exec(code, required, func(s *Spec) { s.Limits.Timeout = 300 * time.Millisecond })
+			p := b.exec(code, required, func(s *Spec) { s.Limits.Timeout = time.Second })
 			r := <-p.reply
 			failed(t, r, schemas.Timeout, "timeout")
 			if output(r) != "before" {

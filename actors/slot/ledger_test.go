@@ -346,9 +346,9 @@ func TestHammer_S1_S3_Ledger(t *testing.T) {
 		t.Errorf("at most %d slots and %d workers were held at a time; there are %d and %d", s, w, slots, workers)
 	}
 	// The ledger hears of the last stops in its own time; its count must come to nothing.
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(20 * time.Second)
 	for {
-		r, err := sys.Root.RequestFuture(ledger, &Count{}, time.Second).Result()
+		r, err := sys.Root.RequestFuture(ledger, &Count{}, 20*time.Second).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
