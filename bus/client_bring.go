@@ -221,7 +221,7 @@ func (b *Bringing) respond(r *clientRequest, value schemas.JSON, err error) {
 	case err == nil && (errors.Is(sent, ErrTooLarge) || errors.Is(sent, ErrBusy)):
 		b.respond(r, nil, &schemas.CallError{
 			Code: schemas.CallToolError, Location: "transport", Effect: schemas.Done,
-			Message: r.Body.Tool + " ran, and its result could not be sent: " + sent.Error(),
+			Message: r.Body.Tool + " ran, and its result could not be sent: " + Reason(sent) + ". Return less",
 		})
 	default:
 		b.run.client.c.log.Warn("the answer of a brought tool could not be sent", "tool", r.Body.Tool, "error", sent)

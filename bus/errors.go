@@ -19,4 +19,27 @@ var (
 	ErrMalformed = errors.New("malformed message")
 )
 
+// Reason says what became of a message, for programs and models: in the words of the errors above, where it is one of them,
+// without the subject, which is nothing to them (E2).
+func Reason(err error) string {
+	if e, ok := errors.AsType[*sizeError](err); ok {
+		return e.Error()
+	}
+	for _, known := range []error{ErrNoResponders, ErrTooLarge, ErrBusy, ErrDisconnected, ErrMalformed} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return err.Error()
+}
+
+// sizeError is an [ErrTooLarge] that knows the bound, in bytes.
+type sizeError struct{ size, limit int64 }
+
+func (e *sizeError) Error() string {
+	return fmt.Sprintf("%v: %d bytes, at most %d may travel", ErrTooLarge, e.size, e.limit)
+}
+
+func (e *sizeError) Is(target error) bool { return target == ErrTooLarge }
+
 func noResponders(subject string) error { return fmt.Errorf("%s: %w", subject, ErrNoResponders) }

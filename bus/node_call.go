@@ -70,7 +70,7 @@ func unanswered(ctx context.Context, command string, timeout time.Duration, err 
 	case cause != nil:
 		return nodeFailure(schemas.Unknown, "%s was cancelled while the node ran it; %s", command, may)
 	case errors.Is(err, ErrTooLarge):
-		return nodeFailure(schemas.NotStarted, "%s was not run: its parameters are too large: %w", command, err)
+		return nodeFailure(schemas.NotStarted, "%s was not run: %s", command, Reason(err))
 	}
 	return nodeFailure(schemas.Unknown, "%s: %w; %s", command, err, may)
 }

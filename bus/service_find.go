@@ -109,7 +109,7 @@ func AskService(ctx context.Context, c *Conn, subject string, header map[string]
 		m.Header.Set(key, strings.ToValidUTF8(value, "\uFFFD"))
 	}
 	if n := int64(len(body)); n > c.nats.MaxPayload() {
-		return nil, fmt.Errorf("ask %s: %w: %d bytes, at most %d may travel", subject, ErrTooLarge, n, c.nats.MaxPayload())
+		return nil, fmt.Errorf("ask %s: %w", subject, &sizeError{size: n, limit: c.nats.MaxPayload()})
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("ask %s: %w", subject, err)

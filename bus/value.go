@@ -118,7 +118,7 @@ func oneLine(err error) string {
 
 func (v *values) check(n int) error {
 	if n > v.max {
-		return fmt.Errorf("%w: %d bytes, at most %d may travel: return less, or raise the limit on both sides", ErrTooLarge, n, v.max)
+		return &sizeError{size: int64(n), limit: int64(v.max)}
 	}
 	return nil
 }

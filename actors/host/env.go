@@ -53,7 +53,7 @@ func (e *env) Send(call *schemas.Call, to *actor.PID) *schemas.CallError {
 	e.h.flights.take(key)
 	return &schemas.CallError{
 		Code: schemas.CallToolError, Location: "transport", Effect: schemas.NotStarted,
-		Message: "the call was not sent: " + err.Error(),
+		Message: "the call was not sent: " + bus.Reason(err),
 	}
 }
 

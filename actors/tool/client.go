@@ -92,7 +92,7 @@ func (r *broughtRun) Call(ctx context.Context, call *schemas.Call, _ Progress) (
 		r.leave(c, epoch)
 		return nil, refused(schemas.CallToolError, atTransport, "%s was not started: the caller that brought it is gone", call.Tool)
 	case errors.Is(err, bus.ErrTooLarge), errors.Is(err, bus.ErrBusy):
-		return nil, refused(schemas.CallToolError, atTransport, "%s was not started: %s", call.Tool, clip(err.Error(), 300))
+		return nil, refused(schemas.CallToolError, atTransport, "%s was not started: %s", call.Tool, bus.Reason(err))
 	case ctx.Err() != nil:
 		token := bus.OwnerToken(schemas.SourceClient, r.token)
 		_ = conn.Publish(bus.StopSubject(token, call.Address.Host, call.Address.Cell, call.ID), "", &schemas.Stop{Reason: "cancelled"})
@@ -103,7 +103,7 @@ func (r *broughtRun) Call(ctx context.Context, call *schemas.Call, _ Progress) (
 		err = errors.New("its answer can't be read")
 	}
 	return nil, lost("%s was called, and its result is lost: %s. Whether it acted is unknown: check its effect before you repeat it",
-		call.Tool, clip(err.Error(), 300))
+		call.Tool, clip(bus.Reason(err), 300))
 }
 
 // readAnswer gives what a client answers. Nothing of it is believed but that it is the client's.

@@ -117,7 +117,7 @@ func (e *Executor) answer(h *held, value schemas.JSON, fail *schemas.CallError) 
 	}
 	why := "the way back to its caller is broken"
 	if errors.Is(err, bus.ErrTooLarge) || errors.Is(err, bus.ErrBusy) {
-		why = clip(err.Error(), 300)
+		why = bus.Reason(err) + ". Return less"
 	}
 	return e.answer(h, nil, &schemas.CallError{
 		Code: schemas.CallToolError, Location: atTransport, Effect: schemas.Done,

@@ -199,11 +199,11 @@ func (s *Services) failure(ctx context.Context, tool string, err error) error {
 		s.poke.note()
 		return refused(schemas.CallToolError, atTransport, "%s was not called: nobody answers for the service %q", tool, s.name)
 	case errors.Is(err, bus.ErrTooLarge):
-		return refused(schemas.CallInvalidInput, atTransport, "%s was not called: its arguments are too large for a service on the bus: %s", tool, err)
+		return refused(schemas.CallInvalidInput, atTransport, "%s was not called: its arguments are too large for a service on the bus: %s", tool, bus.Reason(err))
 	case slow > 0:
 		return lost("%s: the service %q gave no answer within %v; whether it acted is unknown", tool, s.name, time.Duration(slow))
 	case ctx.Err() != nil:
 		return lost("%s was cancelled while the service %q had it; whether it acted is unknown", tool, s.name)
 	}
-	return lost("%s: the answer of the service %q was lost: %s; whether it acted is unknown", tool, s.name, err)
+	return lost("%s: the answer of the service %q was lost: %s; whether it acted is unknown", tool, s.name, bus.Reason(err))
 }
