@@ -33,7 +33,7 @@ func (g *guest) sort(end *LegDone, r wasm.Request) {
 	q, ok := take(r.Payload)
 	if !ok {
 		end.Local = append(end.Local, Settlement{ID: r.ID, Err: &schemas.CallError{
-			Code: schemas.CallInvalidInput, Name: "TypeError", Message: "malformed " + r.Kind + " request",
+			Code: schemas.CallInvalidInput, Name: "TypeError", Message: "malformed " + r.Kind + " request: JSON may be nested 10000 levels deep at most",
 			Location: "input", Effect: schemas.NotStarted,
 		}})
 		return

@@ -246,6 +246,26 @@ func TestSpec_S7_ConcurrencyAndQueueAreBounded(t *testing.T) {
 	}
 }
 
+// What a function says is JSON is looked at: nobody behind it could make sense of anything else.
+func TestSpec_E3_B4_WhatRawToolsReturnMustBeJSON(t *testing.T) {
+	conn := bustest.Conn(t)
+	returns := func(value string) Handler {
+		return func(context.Context, schemas.JSON) (schemas.JSON, error) { return schemas.JSON(value), nil }
+	}
+	start(t, conn, Options{Providers: []Provider{funcs(t, "r", raw("half", returns(`{"a":`)), raw("two", returns(`1 2`)),
+		raw("deep", returns(strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000))), raw("nothing", returns("")))}})
+	c := newCaller(t, conn)
+	for _, name := range []string{"half", "two", "deep"} {
+		a := c.send("r", name, `{}`).end()
+		if a.Err == nil || a.Err.Code != schemas.CallOutputContract || a.Err.Location != atOutput || a.Err.Effect != schemas.Done || len(a.Value) > 0 {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	if a := c.send("r", "nothing", `{}`).end(); a.State != schemas.AnswerDone || a.Err != nil {
+		t.Errorf("nothing: %+v", a)
+	}
+}
+
 func TestSpec_E3_PanicsTellTheGuestNothing(t *testing.T) {
 	conn := bustest.Conn(t)
 	start(t, conn, Options{Providers: []Provider{funcs(t, "p", raw("panics", func(context.Context, schemas.JSON) (schemas.JSON, error) {

@@ -84,6 +84,9 @@ func New[In, Out any](name, description string, fn func(ctx context.Context, in 
 		if err := json.Unmarshal(args, &in); err != nil {
 			return nil, refused(schemas.CallInputContract, atInput, "%s: the arguments don't fit: %v", name, err)
 		}
+		if err := awaitTurn(ctx); err != nil {
+			return nil, err
+		}
 		out, err := fn(ctx, in)
 		if err != nil {
 			return nil, err
@@ -94,9 +97,24 @@ func New[In, Out any](name, description string, fn func(ctx context.Context, in 
 }
 
 // Raw makes a tool of a function on JSON and a description that the caller wrote. The
-// owner, source and tier of t are overwritten by [Funcs].
+// owner, source and tier of t are overwritten by [Funcs]. What fn returns must be JSON, or nothing.
 func Raw(t schemas.Tool, fn Handler, opts ...Option) Func {
-	f := Func{tool: t, call: fn}
+	f := Func{tool: t}
+	if fn != nil {
+		f.call = func(ctx context.Context, args schemas.JSON) (schemas.JSON, error) {
+			if err := awaitTurn(ctx); err != nil {
+				return nil, err
+			}
+			value, err := fn(ctx, args)
+			if err == nil && len(value) > 0 && !json.Valid(value) {
+				err = &schemas.CallError{
+					Code: schemas.CallOutputContract, Location: atOutput, Effect: schemas.Done,
+					Message: t.Name + " ran, and what it returned isn't JSON. Its effects may have happened; calling it again may repeat them",
+				}
+			}
+			return value, err
+		}
+	}
 	for _, opt := range opts {
 		opt(&f)
 	}
@@ -196,13 +214,18 @@ func (s *FuncSet) Changed() <-chan struct{} { return s.changed }
 
 // Call runs a function.
 func (s *FuncSet) Call(ctx context.Context, call *schemas.Call, progress Progress) (schemas.JSON, error) {
+	return s.callHeld(ctx, call, progress, nil)
+}
+
+// callHeld is Call for an executor: the function is at the end of what takes time, so it is there that its turn is awaited.
+func (s *FuncSet) callHeld(ctx context.Context, call *schemas.Call, progress Progress, h *held) (schemas.JSON, error) {
 	s.mu.RLock()
 	fn := s.calls[call.Tool]
 	s.mu.RUnlock()
 	if fn == nil {
 		return nil, refused(schemas.CallInvalidInput, atTool, "%s is no longer offered", call.Tool)
 	}
-	return fn(withCall(ctx, call, progress), call.Args)
+	return fn(context.WithValue(ctx, callKey{}, &running{call, progress, h}), call.Args)
 }
 
 // Close does nothing: functions hold nothing.

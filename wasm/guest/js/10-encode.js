@@ -29,9 +29,16 @@ const MAX_DEPTH = 500; // levels; the engine's default stack has room for a few 
 
 // encode returns the JSON text of value. What a getter throws comes out as it is.
 function encode(value) {
-  const text = serialize(value, 0, null);
-  return text === undefined ? "null" : text;
+  try {
+    return orNull(serialize(value, 0, null));
+  } catch (error) {
+    if (error !== TOO_DEEP) throw error;
+    // Made here, where the program's own frames are near enough for the stack (E2).
+    throw new NativeRangeError("the value is nested deeper than " + MAX_DEPTH + " levels and can't be encoded as JSON");
+  }
 }
+
+const TOO_DEEP = { __proto__: null };
 
 const NEEDS_ESCAPES = /["\\\x00-\x1f\ud800-\udfff]/;
 const LOOK = 40; // UTF-16 units; a longer string is quoted by the built-in sooner than the expression has looked through it
@@ -62,9 +69,7 @@ function serialize(value, depth, path) {
 }
 
 function serializeObject(object, depth, path) {
-  if (depth >= MAX_DEPTH) {
-    throw new NativeRangeError("the value is nested deeper than " + MAX_DEPTH + " levels and can't be encoded as JSON");
-  }
+  if (depth >= MAX_DEPTH) throw TOO_DEEP;
   for (let at = path; at !== null; at = at.up) {
     if (at.object === object) return quote(CIRCULAR);
   }

@@ -9,7 +9,7 @@ const pending = new NativeMap(); // request id → {answer, resolve, reject, err
 // One row a kind of request: how the JSON text of its answer becomes the value of the promise.
 const ANSWERS = {
   __proto__: null,
-  call: parseAnswer,
+  call: parseReply,
   describe: parseAnswer,
   search: (text) => foundTools(parseJSON(text)),
   timer: () => undefined,
@@ -27,6 +27,17 @@ const ANSWERS = {
 function parseAnswer(text) {
   return text === undefined || text === "" ? undefined : parseJSON(text);
 }
+
+// parseReply is for what executors answer, which nobody has looked at before.
+function parseReply(text) {
+  return parseAnswer(text);
+}
+
+// unreadable is the data of the error for a reply that can't be parsed: the tool has run all the same (E3).
+const unreadable = (error) => ({
+  __proto__: null, message: "the tool ran, but its reply can't be read as JSON: " + errorTitle(error, ERROR.related),
+  code: "output_contract", location: "output", effectStatus: "done",
+});
 
 // request asks the host and returns the promise of the answer. error is a new Error that a refusal would use: its stack
 // tells which line of the program made the call. Who is called by the program makes it, since each frame that the engine
@@ -58,8 +69,8 @@ function settle(id, ok, text) {
   try {
     value = ok ? entry.answer(text) : hostError(entry.error, parseJSON(text));
   } catch (error) {
-    // Parsing an answer can exhaust the guest's memory or stack: the program may catch that like any other failure.
-    return entry.reject(error);
+    // Parsing an answer can exhaust the guest's stack: the program may catch that like any other failure.
+    return entry.reject(ok && entry.answer === parseReply ? hostError(entry.error, unreadable(error)) : error);
   }
   if (ok) entry.resolve(value);
   else entry.reject(value);

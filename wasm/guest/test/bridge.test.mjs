@@ -20,6 +20,18 @@ test("G1 an empty answer is undefined; null stays null", async () => {
   assert.deepEqual(guest.value, ["undefined", null]);
 });
 
+test("E3 B4 a reply that can't be read as JSON rejects its call as an output that doesn't fit", async () => {
+  for (const reply of ["{bad", '"a\u0000b"', "1 2"]) {
+    const guest = await run("try { await rec() } catch (e) { return [e.message, e.code, e.location, e.effectStatus, e.stack] }", { install });
+    guest.call("settle", "r1", true, reply);
+    guest.drain();
+    const [message, code, location, effect, stack] = guest.value;
+    assert.match(message, /^the tool ran, but its reply can't be read as JSON: (SyntaxError|RangeError): /);
+    assert.deepEqual([code, location, effect], ["output_contract", "output", "done"]);
+    assert.match(stack, /codecell:user\.js:1:13/);
+  }
+});
+
 test("G2 no argument is {}; literal keys, toJSON and dropped fields follow JSON", async () => {
   const guest = await run(`
     rec(); rec(undefined); rec({}, "ignored");

@@ -148,6 +148,13 @@ test("X11 nesting: 500 levels pass, 501 and a cycle of getters are clear errors"
   assert.equal(await valueOf("let v = 1; for (let i = 0; i < 2000; i++) v = [v]; try { json(v) } catch (e) { return e.name }"), "RangeError");
 });
 
+test("E2 the error of a value that is nested too deeply has the place where it was emitted", async () => {
+  for (const emit of ["json", "text"]) {
+    const guest = await run(`let v = 1; for (let i = 0; i < 501; i++) v = [v];\nfunction tell() { ${emit}(v) }\ntell()`);
+    assert.match(guest.error.stack, /^ {4}at tell \(codecell:user\.js:2:24\)\n {4}at .*codecell:user\.js:3:1\)?$/);
+  }
+});
+
 test("O1 text and json append in order; text of anything is its JSON text", async () => {
   const guest = await run(`
     text("plain"); text({ a: [1] }); text(undefined); text(10n); text(new Date(0)); text(null); text(true); text("x", "ignored");
