@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"regexp"
 	"strconv"
 
 	"github.com/codecell/codecell/schemas"
@@ -50,8 +51,12 @@ type installTool struct {
 	Ref        int    `json:"ref"`
 	Identifier string `json:"identifier"`
 	ToolName   string `json:"toolName"`
-	ID         string `json:"id,omitempty"` // under the contract of 2026-07
+	Odd        bool   `json:"odd,omitempty"` // the name is more than a word: its server could say something by it
+	ID         string `json:"id,omitempty"`  // under the contract of 2026-07
 }
+
+// spokenSafe is a name that says nothing but what it names, as the protocol recommends.
+var spokenSafe = regexp.MustCompile(`^[\w./-]{1,64}$`)
 
 // record is a tool as the guests of this catalog get it.
 func (c *Catalog) record(e *Entry) any {
@@ -89,7 +94,9 @@ func (c *Catalog) renderInstall(with *swarm) []byte {
 	for i, s := range c.servers {
 		servers[i] = installServer{Identifier: s.identifier, ServerName: s.name, Tools: make([]installTool, len(s.tools))}
 		for j, e := range s.tools {
-			servers[i].Tools[j] = installTool{Ref: e.Ref, Identifier: e.identifier, ToolName: e.Name, ID: e.publicID}
+			servers[i].Tools[j] = installTool{
+				Ref: e.Ref, Identifier: e.identifier, ToolName: e.Name, Odd: !spokenSafe.MatchString(e.Name), ID: e.publicID,
+			}
 		}
 		servers[i].Resources = s.refs(schemas.ResourcesGroup)
 		servers[i].Prompts = s.refs(schemas.PromptsGroup)

@@ -36,6 +36,7 @@ var lookups = map[string]func(c *Catalog, payload []byte) (value any, untrusted 
 	"api.read":  (*Catalog).apiRead,
 	"mcp.api":   (*Catalog).mcpAPI,
 	"tool.meta": (*Catalog).toolMeta,
+	"outside":   (*Catalog).outside,
 }
 
 // Sync answers one synchronous look-up of a guest with {"ok":value} or {"error":{name,message}}. Method and
@@ -101,6 +102,9 @@ func (c *Catalog) apiRead(payload []byte) (any, bool, *fault) {
 	}
 	return row, untrusted, nil
 }
+
+// outside is told when a program reads what a client or a server says of its tools where no look-up gave it.
+func (c *Catalog) outside([]byte) (any, bool, *fault) { return true, true, nil }
 
 // cleanPath refuses paths that aren't plain names between slashes. The empty path is one.
 func cleanPath(path string) *fault {

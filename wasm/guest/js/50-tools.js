@@ -3,18 +3,39 @@
 const handles = new NativeMap(); // ref → handle of a native or client tool
 let allHandles;
 
-// makeHandle returns the function that calls a tool. Nothing of it asks the host but calling it and describe(). Images
+// makeHandle returns the function that calls a tool. Nothing of it makes a request but calling it and describe(). Images
 // hold hundreds of these. So a handle is two functions and its fields, and what it is follows from its prototype, which it
 // has from callTool. Fields are born constant: a later change would give each handle a layout of its own in the engine.
 function makeHandle(tool) {
   const handle = partial(callTool, undefined, tool.ref, tool.callableName);
   rename(handle, tool.callableName);
+  const outside = tool.source === "client" || tool.odd === true;
   for (let i = 0; i < RECORD_FIELDS.length; i++) {
     const field = RECORD_FIELDS[i];
-    if (hasOwn(tool, field)) constant(handle, field, tool[field], true);
+    if (!hasOwn(tool, field)) continue;
+    if (outside && SPOKEN_FIELDS[field]) spoken(handle, field, tool[field]);
+    else constant(handle, field, tool[field], true);
   }
   constant(handle, "describe", partial(describeTool, undefined, tool.ref), true);
   return preventExtensions(handle);
+}
+
+// What others than the host's owner say of their tools is data from outside: the host learns when a program first reads any of
+// it that came with the globals, so that what the model sees is marked (M6, O5).
+const spokenTexts = new NativeMap(); // getter → what it gives
+const SPOKEN_FIELDS = { __proto__: null, name: true, toolName: true, label: true, description: true };
+let heard = false;
+
+function hear(text) {
+  if (!heard) ask("outside", "{}");
+  heard = true;
+  return text;
+}
+
+function spoken(target, field, text) {
+  const get = partial(hear, undefined, text);
+  mapSet(spokenTexts, get, text);
+  defineProperty(target, field, { __proto__: null, get, enumerable: true, configurable: false });
 }
 
 const HandlePrototype = create(Function.prototype);
@@ -33,7 +54,9 @@ function recordOf(handle) {
   for (let i = 0; i < RECORD_FIELDS.length; i++) {
     const field = RECORD_FIELDS[i];
     if (!hasOwn(handle, field)) continue;
-    const value = dataProperty(handle, field);
+    const found = getOwnPropertyDescriptor(handle, field);
+    const text = mapGet(spokenTexts, found.get);
+    const value = text === undefined ? found.value : hear(text);
     if (typeof value === "string") setField(record, field, value);
   }
   return record;

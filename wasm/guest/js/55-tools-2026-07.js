@@ -4,17 +4,22 @@
 const OLDER_FIELDS = freeze(["id", "name", "label", "description", "source", "sourceName"]);
 const toolsByName = new NativeMap(); // id or member → {ref, name, mcp}, mcp being how an MCP tool is called
 
-function olderRecord(tool) {
+// olderRecord is a tool as data. What a search found is marked already.
+function olderRecord(tool, found) {
   const record = {};
+  const outside = !found && tool.source === "client";
   for (let i = 0; i < OLDER_FIELDS.length; i++) {
-    if (hasOwn(tool, OLDER_FIELDS[i])) setField(record, OLDER_FIELDS[i], tool[OLDER_FIELDS[i]]);
+    const field = OLDER_FIELDS[i];
+    if (!hasOwn(tool, field)) continue;
+    if (outside && SPOKEN_FIELDS[field]) spoken(record, field, tool[field]);
+    else setField(record, field, tool[field]);
   }
   return freeze(record);
 }
 
-function olderRecords(tools) {
+function olderRecords(tools, found) {
   const all = [];
-  for (let i = 0; i < tools.length; i++) setField(all, i, olderRecord(tools[i]));
+  for (let i = 0; i < tools.length; i++) setField(all, i, olderRecord(tools[i], found));
   return freeze(all);
 }
 
@@ -47,7 +52,7 @@ function nameTool(key, ref, name, mcp) {
 }
 
 function installOlderTools(tools, servers) {
-  foundTools = olderRecords;
+  foundTools = (tools) => olderRecords(tools, true);
   const members = [
     ["search", expose("search", 2, partial(searchTools, undefined, "tools.search"))],
     ["describe", expose("describe", 1, describeById)],
@@ -67,5 +72,5 @@ function installOlderTools(tools, servers) {
     }
   }
   constant(global, "tools", sealed("tools", members), false);
-  constant(global, "ALL_TOOLS", olderRecords(tools), false);
+  constant(global, "ALL_TOOLS", olderRecords(tools, false), false);
 }

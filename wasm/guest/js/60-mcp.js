@@ -18,6 +18,7 @@ function makeServer(server) {
       ref: tool.ref,
       callableName: "MCP." + server.identifier + "." + tool.identifier,
       toolName: tool.toolName,
+      odd: tool.odd,
       source: "mcp",
       apiPath: "mcp/" + server.identifier + ".d.ts",
     });
