@@ -177,10 +177,13 @@ func TestSpec_P1_Case72_HooksFailClosed(t *testing.T) {
 }
 
 func TestSpec_P1_AHookThatPanicsFailsClosed(t *testing.T) {
-	conn := bustest.Conn(t)
-	hook := answering(schemas.BeforeToolCall, nil, nil)
-	hook.Ask = func(context.Context, *schemas.HookEvent) (*schemas.Verdict, error) { panic("secret") }
-	for _, hook := range []Hook{hook, serving(t, conn, schemas.BeforeToolCall, "guard", hook.Ask)} {
+	panics := func(context.Context, *schemas.HookEvent) (*schemas.Verdict, error) { panic("secret") }
+	for _, where := range []string{"in Go", "on the bus"} {
+		conn := bustest.Conn(t) // of its own: two executors would share the calls
+		hook := answering(schemas.BeforeToolCall, nil, nil)
+		if hook.Ask = panics; where == "on the bus" {
+			hook = serving(t, conn, schemas.BeforeToolCall, "guard", panics)
+		}
 		h := startHooked(t, conn, hook)
 		a := h.write("a")
 		h.refusedBy(a, "hook guard failed: it failed inside")
