@@ -94,6 +94,9 @@ type heldKey struct{}
 
 // callHeld is Call for an executor. Who waits for agents gives up the call's place: they may need it for calls of their own.
 func (a *agents) callHeld(ctx context.Context, call *schemas.Call, progress Progress, h *held) (schemas.JSON, error) {
+	if err := h.awaitTurn(); err != nil {
+		return nil, err
+	}
 	if call.Tool == schemas.AwaitTool {
 		h.owner.e.desk.pause(h)
 		ctx = context.WithValue(ctx, heldKey{}, h)

@@ -25,6 +25,7 @@ type held struct {
 	running bool
 	stopped bool
 	back    chan struct{}
+	turn    turn
 	// tainted: the result may hold words of an MCP server or a client all the same (O5). It is the call's goroutine's.
 	tainted bool
 	// ack says that the call is held, when it takes its time.
@@ -51,10 +52,11 @@ type desk struct {
 	idle    chan struct{} // closed when closed and nothing is held
 }
 
-// runGate counts the running calls of one run.
+// runGate counts the running calls of one run. last is the one that got its place last.
 type runGate struct {
 	running int
 	alone   bool
+	last    *held
 }
 
 func newDesk(limit, queueLimit int, start func(*held)) *desk {
@@ -131,6 +133,10 @@ func (d *desk) launch(h *held) {
 		h.back = nil
 		return
 	}
+	if g.last != nil {
+		h.turn.after = g.last.turn.watch()
+	}
+	g.last = h
 	select {
 	case d.next <- h:
 	default:
@@ -146,10 +152,11 @@ func (d *desk) release(h *held) {
 	h.running = false
 	d.running--
 	run := h.call.Address.Run
-	if g := d.runs[run]; g.running == 1 {
+	g := d.runs[run]
+	if g.running--; g.running == 0 {
 		delete(d.runs, run)
-	} else {
-		g.running--
+	} else if g.last == h {
+		g.last = nil
 	}
 }
 
@@ -157,6 +164,7 @@ func (d *desk) release(h *held) {
 func (d *desk) pause(h *held) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	h.turn.begin()
 	d.release(h)
 	d.pump()
 }
@@ -209,6 +217,7 @@ func (d *desk) done(h *held, answer *schemas.Answer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.calls, h.key)
+	h.turn.begin()
 	d.release(h)
 	d.recent.add(h.key, answer, h.stopped)
 	d.pump()

@@ -34,11 +34,12 @@ type callKey struct{}
 type running struct {
 	call     *schemas.Call
 	progress Progress
+	held     *held // nil if no executor holds the call
 }
 
 // withCall gives the context under which a provider's handler runs.
 func withCall(ctx context.Context, call *schemas.Call, progress Progress) context.Context {
-	return context.WithValue(ctx, callKey{}, &running{call, progress})
+	return context.WithValue(ctx, callKey{}, &running{call: call, progress: progress})
 }
 
 // CallOf gives the call that a handler works for: the identity of the run, the parent

@@ -67,10 +67,16 @@ func (e *Executor) repeat(h *held, before *entryOf) {
 
 // run takes a call through the pipeline and answers it. It is the desk's start.
 func (e *Executor) run(h *held) {
+	if len(e.pipeline.Before) > 0 { // which may take seconds
+		e.desk.pass(h)
+	}
 	value, fail := e.pipeline.run(h.ctx, h.call, h.target, func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
 		defer h.progress.end()
-		if by, ok := h.owner.provider.(*agents); ok {
+		if by, ok := h.owner.provider.(holder); ok {
 			return by.callHeld(ctx, call, e.reporter(h), h)
+		}
+		if err := h.awaitTurn(); err != nil {
+			return nil, err
 		}
 		return h.owner.provider.Call(ctx, call, e.reporter(h))
 	}, func(string) func() { return e.awaiting(h) }, e.log)

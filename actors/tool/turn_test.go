@@ -1,0 +1,97 @@
+package tool
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// Goroutines start in any order; calls of a run reach their tools in the order in which they were taken. One that is held
+// up before its tool by what may take its time lets the others go on, and so does one that ends.
+func TestSpec_P1_CallsReachTheirToolsInOrder(t *testing.T) {
+	for name, lets := range map[string]func(d *desk, first *held){
+		"late goroutine": nil,
+		"hooks":          func(d *desk, first *held) { d.pass(first) },
+		"a person":       func(d *desk, first *held) { d.pause(first) },
+		"over":           func(d *desk, first *held) { d.done(first, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				late := make(chan struct{})
+				var mu sync.Mutex
+				var began []string
+				var d *desk
+				d = newDesk(8, 0, func(h *held) {
+					if h.key == "r.1" {
+						<-late
+					}
+					if d.await(h) == nil {
+						mu.Lock()
+						began = append(began, h.key)
+						mu.Unlock()
+					}
+					d.done(h, &schemas.Answer{ID: h.call.ID})
+				})
+				defer d.close()
+				calls := []*held{deskCall("r", "1", false), deskCall("r", "2", false), deskCall("r", "3", false), deskCall("other", "1", false)}
+				for _, h := range calls {
+					defer h.cancel()
+					if verdict, _ := d.take(h); verdict != taken {
+						t.Fatalf("%s: verdict %d", h.key, verdict)
+					}
+				}
+				want := []string{"other.1"}
+				if lets != nil {
+					lets(d, calls[0])
+					want = []string{"other.1", "r.2", "r.3"}
+				}
+				synctest.Wait()
+				mu.Lock()
+				if got := slices.Sorted(slices.Values(began)); !slices.Equal(got, want) {
+					t.Errorf("began: %v, want %v", got, want)
+				}
+				mu.Unlock()
+				close(late)
+				synctest.Wait()
+				if len(began) != len(calls) {
+					t.Errorf("began in the end: %v", began)
+				}
+			})
+		})
+	}
+}
+
+// A call that is stopped while it waits for its turn never reaches its tool, and holds up nobody.
+func TestSpec_S8_StoppedBeforeItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := make(chan struct{})
+		defer close(late)
+		ends := make(chan string, 3)
+		var d *desk
+		d = newDesk(8, 0, func(h *held) {
+			if h.call.ID == "1" {
+				<-late
+			}
+			if err := d.await(h); err != nil {
+				ends <- h.call.ID + " " + err.Error()
+			} else {
+				ends <- h.call.ID
+			}
+			d.done(h, nil)
+		})
+		defer d.close()
+		for _, id := range []string{"1", "2", "3"} {
+			h := deskCall("r", id, false)
+			defer h.cancel()
+			d.take(h)
+		}
+		synctest.Wait()
+		d.stop("r.2")
+		if got := []string{<-ends, <-ends}; !slices.Equal(got, []string{"2 context canceled", "3"}) {
+			t.Errorf("ended: %q", got)
+		}
+	})
+}
