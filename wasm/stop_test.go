@@ -9,10 +9,12 @@ import (
 
 func TestSpec_L1_InterruptionsAreToldApart(t *testing.T) {
 	img := newImage(t, shared)
-	soon, cancelSoon := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	var soon context.Context
+	// The deadline passes when the output is there, however slow the machine is.
+	g := acquire(t, img, testLimits(), Env{Sync: func(string, []byte) []byte { <-soon.Done(); return []byte("{}") }})
+	soon, cancelSoon := context.WithTimeout(t.Context(), time.Second)
 	defer cancelSoon()
-	g := acquire(t, img, testLimits(), Env{})
-	leg, err := g.Start(soon, "text('before'); while(true){}")
+	leg, err := g.Start(soon, "text('before'); lookUp('x', 0); while(true){}")
 	if !errors.Is(err, ErrInterrupted) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		t.Errorf("deadline: %v", err)
 	}
@@ -102,8 +104,9 @@ func TestClosingStopsTheLeg(t *testing.T) {
 func TestSpec_B3_MachinesAreReusedOnlyWhenClean(t *testing.T) {
 	e := newEngine(t, Config{controller: testController, IdleMachines: 2})
 	img := newImage(t, e)
+	var stop func() // called within a leg: before it, there would be nothing to stop
 	after := func(leg func(*Guest)) int {
-		g := acquire(t, img, testLimits(), Env{})
+		g := acquire(t, img, testLimits(), Env{Sync: func(string, []byte) []byte { stop(); return []byte("{}") }})
 		leg(g)
 		before := len(e.pool.idle)
 		_ = g.Close()
@@ -120,9 +123,9 @@ func TestSpec_B3_MachinesAreReusedOnlyWhenClean(t *testing.T) {
 		t.Errorf("a grown machine: the pool grew by %d", n)
 	}
 	if n := after(func(g *Guest) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		defer cancel()
-		if _, err := g.Start(ctx, "for(;;);"); !errors.Is(err, ErrInterrupted) {
+		ctx, cancel := context.WithCancel(t.Context())
+		stop = cancel
+		if _, err := g.Start(ctx, "lookUp('x', 0); for(;;);"); !errors.Is(err, ErrInterrupted) {
 			t.Error(err)
 		}
 	}); n != 0 {
