@@ -297,6 +297,7 @@ var masks = []struct {
 	{regexp.MustCompile(`/\S*/([a-z]+\.(js|json5))`), "$1"},
 	{regexp.MustCompile(`\bgo1\.[0-9.]+, \w+/\w+`), "PLATFORM"},
 	{regexp.MustCompile(`\b[0-9.]+(µs|ms|s)\b`), "TIME"},
+	{regexp.MustCompile(`\bworkers (\d+)/\d+`), "workers $1/CORES"}, // as many as the machine has cores for
 }
 
 // golden compares a text with a file of testdata.
