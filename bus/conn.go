@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -106,7 +108,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		if err == nil {
 			return c, nil
 		}
-		if !o.Wait || errors.Is(err, nats.ErrAuthorization) {
+		if !o.Wait || mistaken(err) {
 			return nil, explain(urls, err)
 		}
 		select {
@@ -115,6 +117,13 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		case <-time.After(retryWait):
 		}
 	}
+}
+
+// mistaken tells errors that waiting can't mend.
+func mistaken(err error) bool {
+	_, parsed := errors.AsType[*url.Error](err)
+	_, resolved := errors.AsType[*net.AddrError](err)
+	return parsed || resolved || errors.Is(err, nats.ErrAuthorization)
 }
 
 func explain(urls string, err error) error {

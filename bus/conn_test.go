@@ -82,6 +82,11 @@ func TestCase83_ClientBeforeServer(t *testing.T) {
 	if _, err := bus.Dial(ctx, bus.Options{URLs: []string{"nats://127.0.0.1:1"}, Wait: true}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with nobody there: %v, want the deadline", err)
 	}
+	for _, url := range []string{"nats://not a url", "nats://127.0.0.1:99999"} { // nobody will ever be there
+		if _, err := bus.Dial(t.Context(), bus.Options{URLs: []string{url}, Wait: true}); err == nil {
+			t.Errorf("%s: no error", url)
+		}
+	}
 }
 
 func TestServer_BadOptions(t *testing.T) {

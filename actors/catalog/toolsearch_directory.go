@@ -52,13 +52,13 @@ func (c *Catalog) Directory(contextTokens int) string {
 	return strings.TrimSuffix(directoryHead+list+foot, "\n")
 }
 
-// plainName is a name that can stand in a line of text as it is.
-var plainName = regexp.MustCompile(`^\w[\w./-]*$`)
+// lineName is a name that can stand in a line of text as it is.
+var lineName = regexp.MustCompile(`^\w[\w./-]*$`)
 
 // directoryName is the tool's own name, as tool_search gives it, unless it could pass for more than a name. [Catalog.Select]
 // takes the callable name too.
 func (e *Entry) directoryName() string {
-	if plainName.MatchString(e.Name) {
+	if lineName.MatchString(e.Name) {
 		return e.Name
 	}
 	return e.CallableName

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,10 @@ import (
 const (
 	// dialTimeout bounds the way to a bus.
 	dialTimeout = 10 * time.Second
+	// bootTimeout is for how long an executor or a node waits for a bus that isn't there yet: whoever starts them all, does so
+	// in any order. They say so after bootQuiet.
+	bootTimeout = 30 * time.Second
+	bootQuiet   = time.Second
 	// readyTimeout bounds the wait for MCP servers: the slowest may first be fetched by npx.
 	readyTimeout = 90 * time.Second
 	// closeTimeout bounds the end of a command's own host.
@@ -108,21 +113,54 @@ func (a *app) warn(problems []string) {
 // dial connects to the bus that --bus, the environment or the configuration names, in this order.
 // Without one it gives nothing.
 func (a *app) dial(ctx context.Context, config *schemas.Config) (*link, error) {
-	b, field := config.Bus, "bus.urls"
-	if url := cmp.Or(a.bus, a.env("CODECELL_BUS")); url != "" {
-		b.URLs, field = []string{url}, "bus"
+	l, err := a.dialFor(ctx, config, dialTimeout, false)
+	return l, a.unreachable(ctx, err)
+}
+
+// dialAtBoot is dial for processes that may be there before the bus is.
+func (a *app) dialAtBoot(ctx context.Context, config *schemas.Config) (*link, error) {
+	l, err := a.dialFor(ctx, config, bootQuiet, true)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		b, _ := a.busOf(config.Bus)
+		a.note(fmt.Sprintf("codecell: waiting up to %v for a bus at %s", bootTimeout, printable(schemas.VeilURLs(strings.Join(b.URLs, ", ")))))
+		l, err = a.dialFor(ctx, config, bootTimeout-bootQuiet, true)
 	}
+	return l, a.unreachable(ctx, err)
+}
+
+func (a *app) unreachable(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	_, field := a.busOf(schemas.BusConfig{})
+	return &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error(), Field: field}
+}
+
+// busOf is the bus to use, and the setting that says so.
+func (a *app) busOf(b schemas.BusConfig) (_ schemas.BusConfig, field string) {
+	if url := cmp.Or(a.bus, a.env("CODECELL_BUS")); url != "" {
+		b.URLs = []string{url}
+		return b, "bus"
+	}
+	return b, "bus.urls"
+}
+
+// dialFor tries for so long, once or until a server is there.
+func (a *app) dialFor(ctx context.Context, config *schemas.Config, limit time.Duration, wait bool) (*link, error) {
+	b, _ := a.busOf(config.Bus)
 	if b.Embedded() {
 		return nil, nil
 	}
-	timed, cancel := context.WithTimeout(ctx, dialTimeout)
+	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	conn, err := bus.Dial(timed, host.DialOptions(b, "codecell cli", a.log()))
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error(), Field: field}
+	o := host.DialOptions(b, "codecell cli", a.log())
+	o.Wait = wait
+	conn, err := bus.Dial(timed, o)
+	if err != nil {
+		return nil, err
 	}
 	return &link{conn: conn}, nil
 }

@@ -35,7 +35,7 @@ like, anywhere: executors of the same tools share the calls. SIGINT or SIGTERM l
 			if err := restrict(config, only); err != nil {
 				return err
 			}
-			l, err := a.dial(ctx, config)
+			l, err := a.dialAtBoot(ctx, config)
 			if err != nil {
 				return err
 			}

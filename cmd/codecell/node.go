@@ -71,7 +71,7 @@ func nodeKey(config *schemas.Config) (*bus.NodeKey, error) {
 
 // runNode keeps a node until a signal, its revocation or the loss of the bus.
 func (a *app) runNode(ctx context.Context, config *schemas.Config, drain time.Duration) error {
-	l, err := a.dial(ctx, config)
+	l, err := a.dialAtBoot(ctx, config)
 	if err != nil {
 		return err
 	}
