@@ -37,7 +37,9 @@ function lineCount() {
 // are the host's to give.
 function describe(reason) {
   if (!isObject(reason) || !isError(reason)) {
-    return errorJSON("Thrown value", inspectText(reason, { __proto__: null, left: CONSOLE.values }), "");
+    const text = typeof reason === "string" ? bounded(reason, ERROR.message)
+      : inspectText(reason, { __proto__: null, left: CONSOLE.values });
+    return errorJSON("Thrown value", text, "");
   }
   const stack = stackText(reason);
   let message = errorMessage(reason);

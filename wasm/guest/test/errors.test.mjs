@@ -95,6 +95,7 @@ test("E2 things that aren't Errors are shown", async () => {
     ["throw new Proxy({}, {})", "[Proxy]"],
     ["throw Symbol('s')", "Symbol(s)"],
     ["throw Object.create(Error.prototype)", "{}"],
+    ["throw 'long'.repeat(1000)", "long".repeat(1000)], // the output's budget bounds it (O2)
   ]) assert.deepEqual(await errorOf(source), { name: "Thrown value", message, stack: "" }, source);
 });
 
