@@ -10,6 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// guardedBudget is the time of a guarded program: more than its calls need on a busy machine.
+const guardedBudget = 3 * time.Second
+
 // guarded is a host, and an executor of another process whose one tool needs an approval for every call.
 type guarded struct {
 	host     hostProcess
@@ -23,7 +26,7 @@ func guard(t *testing.T, more map[string]any) guarded {
 	dir := t.TempDir()
 	g := guarded{calls: newFixture(t)}
 	g.host = startHost(t, writeJSON(t, filepath.Join(dir, "host.json5"), map[string]any{
-		"tools": map[string]any{"codeMode": map[string]any{"timeoutMs": 1000}},
+		"tools": map[string]any{"codeMode": map[string]any{"timeoutMs": guardedBudget.Milliseconds()}},
 	}))
 	g.executor = start(t, codecell(t, "executor", "--bus", g.host.url, "--config", writeJSON(t, filepath.Join(dir, "executor.json5"), with(map[string]any{
 		"mcpServers": servers{"fixture": g.calls.server(t)},
@@ -85,7 +88,7 @@ func TestReal_P3_Case67_ALoopIsApprovedOnce(t *testing.T) {
 		return sum;
 	`)
 	id := g.pending(t, 1)[0]
-	time.Sleep(1500 * time.Millisecond) // real: longer than the budget of the program
+	time.Sleep(guardedBudget + 500*time.Millisecond) // real: longer than the budget of the program
 	if ran := g.ran(); len(ran) > 0 {
 		t.Errorf("%v ran before anybody approved", ran)
 	}
@@ -118,9 +121,9 @@ func TestReal_S6_P3_Case69_OverlappingApprovals(t *testing.T) {
 		return all.map(({ value, reason }) => value ? value.content[0].text : [reason.message, reason.location ?? "", reason.effectStatus ?? ""].join("; "));
 	`)
 	ids := g.pending(t, 3)
-	time.Sleep(700 * time.Millisecond) // real: a part of the program's budget of a second
+	time.Sleep(guardedBudget * 7 / 10) // real: a part of the program's budget
 	g.decide(t, 0, "approve", ids[2])
-	time.Sleep(700 * time.Millisecond) // real: together more than the budget
+	time.Sleep(guardedBudget * 7 / 10) // real: together more than the budget
 	g.decide(t, 0, "deny", ids[1], "--by", "ada", "--note", "not this one")
 	g.pending(t, 1)
 	g.decide(t, 0, "approve", ids[0])
@@ -159,7 +162,7 @@ func TestReal_S6_P3_Case67_AfterAResume(t *testing.T) {
 			late = id
 		}
 	}
-	time.Sleep(1500 * time.Millisecond) // real: longer than the budget of the program
+	time.Sleep(guardedBudget + 500*time.Millisecond) // real: longer than the budget of the program
 	g.decide(t, 0, "approve", late)
 	g.decide(t, 0, "approve", early)
 	got := decode[cellResult](t, resumed.line("status"))
@@ -172,13 +175,13 @@ func TestReal_S6_P3_Case67_AfterAResume(t *testing.T) {
 // TestReal_P3_Case68_NobodyDecides: the program is told that the approval timed out, and goes on.
 func TestReal_P3_Case68_NobodyDecides(t *testing.T) {
 	t.Parallel()
-	g := guard(t, map[string]any{"approvals": map[string]any{"timeoutSeconds": 2}})
+	g := guard(t, map[string]any{"approvals": map[string]any{"timeoutSeconds": 6}})
 	cell := g.exec(t, `
 		try { await MCP.fixture.record({ n: 1 }) } catch (error) { return error.message }
 	`)
 	id := g.pending(t, 1)[0]
 	got := decode[cellResult](t, cell.line("status"))
-	if want := `"record: the approval timed out: nobody decided within 2s, and it was not run"`; got.Status != "completed" || string(got.Value) != want {
+	if want := `"record: the approval timed out: nobody decided within 6s, and it was not run"`; got.Status != "completed" || string(got.Value) != want {
 		t.Errorf("%s %s %s", got.Status, got.Value, got.Error)
 	}
 	if said := g.decide(t, 1, "approve", id); !strings.Contains(said, "expired, since nobody decided in time") {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -154,7 +153,7 @@ var (
 	// behind are commands that run on while the reader types others. What stands below them is what they print in the end.
 	behind = regexp.MustCompile(` &$`)
 	// lists are commands that show what comes about meanwhile: a reader types them again.
-	lists = regexp.MustCompile(`^codecell approvals ls\b`)
+	lists = regexp.MustCompile(`^codecell (approvals ls|session ls|session show|slots|tools|nodes ls)\b`)
 )
 
 // do types one command, and reports whether it is worth going on.
@@ -180,7 +179,7 @@ func (s *shell) do(t *testing.T, next step) bool {
 	}
 	script := fmt.Sprintf(`. %[1]q; %[2]s
 code=$?; { export -p; printf 'cd %%q\n(exit %%d)\n' "$PWD" $code; } >%[1]q; exit $code`, s.state, s.real(t, next.command))
-	cmd := exec.Command("bash", "-c", script) //nolint:noctx // patience below
+	cmd := exec.Command("bash", "-c", script) //nolint:noctx // bounded below; one compiles a program
 	cmd.Env = s.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var printed bytes.Buffer
@@ -188,7 +187,7 @@ code=$?; { export -p; printf 'cd %%q\n(exit %%d)\n' "$PWD" $code; } >%[1]q; exit
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	overdue := time.AfterFunc(2*patience, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	overdue := time.AfterFunc(5*patience, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	defer overdue.Stop()
 	err := cmd.Wait()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
@@ -247,7 +246,9 @@ func (s *shell) end(t *testing.T) {
 		t.Error(s.failed)
 	}
 	for _, v := range slices.Backward(s.serving) {
-		s.await(t, v, v.want)
+		for _, want := range told(v) {
+			s.await(t, v, want)
+		}
 		_ = v.process.stdin.Close()
 		v.process.stop(syscall.SIGTERM)
 		if code := v.process.exitCode(); code != 0 {
@@ -274,6 +275,7 @@ var (
 		`\b\d+ KiB\b`,                  // a size
 		`#\d+\b`,                       // the number of a call
 		`"counterScope":"[^"]*"`,
+		`\bworkers \d+/\d+`, // of the machine's cores
 		`…`,
 	}, "|"))
 )
@@ -286,12 +288,7 @@ func (s *shell) real(t *testing.T, command string) string {
 	}
 	command = port.ReplaceAllStringFunc(command, func(address string) string {
 		if s.ports[address] == "" {
-			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.ports[address] = l.Addr().String()
-			_ = l.Close()
+			s.ports[address] = freeAddress(t)
 		}
 		return s.ports[address]
 	})
@@ -366,6 +363,8 @@ func vary(example string) (pattern, id string) {
 		return `"counterScope":"[^"]*"`, ""
 	case strings.HasSuffix(example, " KiB"):
 		return `\d+ KiB`, ""
+	case strings.HasPrefix(example, "workers "):
+		return `workers \d+/\d+`, ""
 	case strings.HasPrefix(example, "#"):
 		return `#\d+`, ""
 	case strings.Contains(example, ":"):

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -47,6 +48,8 @@ func pair(t *testing.T, more map[string]any) *paired {
 				"brief": map[string]any{"command": "touch", "args": []string{"--", "{{mark}}"}, "cwd": "marks", "params": word},
 				"long": map[string]any{"command": "sh", "args": []string{"-c", `echo $$ > "$0.tmp"; mv "$0.tmp" "$0"; exec sleep 8`, "{{mark}}"},
 					"cwd": "marks", "params": word, "description": "Takes its time."},
+				"endless": map[string]any{"command": "sh", "args": []string{"-c", `echo $$ > "$0.tmp"; mv "$0.tmp" "$0"; exec sleep 600`, "{{mark}}"},
+					"cwd": "marks", "params": word},
 			},
 		},
 	}))
@@ -92,18 +95,18 @@ func (p *paired) pid(t *testing.T, mark string) int {
 	return pid
 }
 
-// lost is a program that tells how a call of the long command ends.
+// lost is a program that tells how a call of the endless command ends.
 const lost = `
 	const node = await nodes.get("office-mac");
-	try { return await node.invoke("long", { mark: "MARK" }) } catch (e) { return [e.message, e.code, e.effectStatus] }`
+	try { return await node.invoke("endless", { mark: "MARK" }) } catch (e) { return [e.message, e.code, e.effectStatus] }`
 
 // TestReal_N1_NodesOfAnotherProcess: what a program sees of a node, and what it can have it do.
 func TestReal_N1_NodesOfAnotherProcess(t *testing.T) {
 	t.Parallel()
-	p := pair(t, map[string]any{"tools": map[string]any{"codeMode": map[string]any{"timeoutMs": 2000}}})
+	p := pair(t, map[string]any{"tools": map[string]any{"codeMode": map[string]any{"timeoutMs": 4000}}})
 	got := decode[[]any](t, p.value(t, `const [n] = await nodes.list();
 		return [n.id, n.name, n.connected, n.commands, n.platform.includes("/")]`))
-	if diff := cmp.Diff([]any{p.id, "office-mac", true, []any{"brief", "device.status", "fs.listDir", "long"}, true}, got); diff != "" {
+	if diff := cmp.Diff([]any{p.id, "office-mac", true, []any{"brief", "device.status", "endless", "fs.listDir", "long"}, true}, got); diff != "" {
 		t.Error(diff)
 	}
 	if got := p.value(t, `
@@ -187,8 +190,9 @@ func TestReal_N2_RevokedMidInvoke(t *testing.T) {
 	if code := p.node.exitCode(); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	if !eventually(4*time.Second, func() bool { return syscall.Kill(pid, 0) != nil }) { // it would end by itself after 8 s
+	if !eventually(patience, func() bool { _, _, alive := readStat(fmt.Sprintf("/proc/%d/stat", pid)); return !alive }) {
 		t.Error("the command goes on")
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	if got := p.value(t, `return await nodes.list()`); got != "[]" {
 		t.Error(got)

@@ -17,7 +17,7 @@ func TestReal_P2_ProgressIsToldWhileAToolRuns(t *testing.T) {
 	if !eventually(patience, func() bool { return strings.Contains(tail.stderr.String(), "listening") }) {
 		t.Fatal("tail doesn't listen")
 	}
-	got, code := execute(t, `return (await MCP.everything.triggerLongRunningOperation({ duration: 1, steps: 4 })).isError ?? false`, "--bus", url)
+	got, code := execute(t, `return (await MCP.everything.triggerLongRunningOperation({ duration: 4, steps: 4 })).isError ?? false`, "--bus", url)
 	if code != 0 || string(got.Value) != "false" {
 		t.Fatalf("exit code %d, %+v", code, got)
 	}

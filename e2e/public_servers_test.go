@@ -46,7 +46,7 @@ func TestReal_M_FiveServersAtOnce(t *testing.T) {
 	awaitServers(t, host)
 	run := func(source string) string {
 		t.Helper()
-		got, code := execute(t, source, "--bus", host.url)
+		got, code := execute(t, source, "--bus", host.url, "--wait") // a browser may take long to start
 		if code != 0 {
 			t.Errorf("exit code %d: %s", code, got.Error)
 		}

@@ -70,7 +70,7 @@ func TestReal_U2_ExecutorKilled(t *testing.T) {
 	}
 
 	cell := start(t, codecell(t, "exec", "--json", "--wait", "--bus", host.url, "--title", "Trio", program(t, fmt.Sprintf(`
-		const calls = Array.from({ length: %d }, (_, n) => MCP.fixture.record({ n, ms: 2000 }));
+		const calls = Array.from({ length: %d }, (_, n) => MCP.fixture.record({ n, ms: 5000 }));
 		const settled = await Promise.allSettled(calls);
 		return settled.map(({ status, reason }) => status === "fulfilled" ? "done" : reason.effectStatus);
 	`, n))))

@@ -1,0 +1,28 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+)
+
+// ofExecutors are lines of a timeline that executors tell.
+var ofExecutors = regexp.MustCompile(` call\.(started|progressed|ended) `)
+
+// told gives what a server must have printed: all in one, or of a timeline what hosts tell, and each line that executors do,
+// since they don't know of each other.
+func told(v *server) [][]string {
+	if !strings.HasPrefix(v.command, "codecell tail") {
+		return [][]string{v.want}
+	}
+	all := make([][]string, 1)
+	for _, line := range v.want {
+		if ofExecutors.MatchString(line) {
+			all = append(all, []string{"…", line})
+			line = "…"
+		}
+		all[0] = append(all[0], line)
+	}
+	// Between any two of a host's lines there may be one of an executor's.
+	all[0] = strings.Split(strings.Join(all[0], "\n…\n"), "\n")
+	return all
+}
