@@ -21,6 +21,9 @@ const (
 	lasting      = 30 * time.Second
 )
 
+// maxTries is how often a call that wasn't sent waits for another session.
+const maxTries = 2
+
 // Server is the [Provider] of one MCP server (M7). It connects in the background, and
 // again whenever the connection is lost.
 type Server struct {
@@ -90,7 +93,7 @@ func (s *Server) Call(ctx context.Context, call *schemas.Call, progress Progress
 	if operation && !s.cfg.Offers(call.Tool) {
 		return nil, refused(schemas.CallInvalidInput, atPolicy, "%s is excluded by the configuration of its server", call.Tool)
 	}
-	for {
+	for tries := 0; ; tries++ {
 		s.mu.Lock()
 		session, turn, wait := s.session, s.turn, s.recovering
 		s.mu.Unlock()
@@ -104,6 +107,12 @@ func (s *Server) Call(ctx context.Context, call *schemas.Call, progress Progress
 			}
 			if !errors.Is(err, errNotSent) {
 				return value, err
+			}
+			if tries == maxTries {
+				return nil, &schemas.CallError{
+					Code: schemas.CallToolError, Location: atTransport, Effect: schemas.NotStarted,
+					Message: fmt.Sprintf("the MCP server %q loses each session before it takes the call", s.name),
+				}
 			}
 			// The connection is gone, and the keeper is about to see it.
 			select {

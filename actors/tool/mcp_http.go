@@ -49,13 +49,29 @@ func (t *tappedHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
+	passTurn(req.Context()) // and not when the headers have come: that may be at the end of the call
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
+	if resp.StatusCode == http.StatusNotFound && req.Header.Get(sessionHeader) != "" {
+		t.forgotten(req, resp)
+	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	resp.Body = &tappedBody{ReadCloser: resp.Body, tap: t.tap, events: kind == "text/event-stream"}
 	return resp, nil
+}
+
+// sessionHeader names the session that a request belongs to.
+const sessionHeader = "Mcp-Session-Id"
+
+// forgotten makes an answer of one that says that the server doesn't know the session any more, after it was started anew
+// for example. What such an answer says must not count as one to its request, or the session is kept, and refuses every call
+// for ever: the request hasn't reached anybody, and has to wait for another session.
+func (t *tappedHTTP) forgotten(req *http.Request, resp *http.Response) {
+	_ = resp.Body.Close()
+	resp.Body, resp.ContentLength = http.NoBody, 0
+	t.tap.unsent(req.Context())
 }
 
 // tappedBody shows messages to the tap before the reader has seen their last byte.

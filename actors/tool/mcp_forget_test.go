@@ -1,0 +1,119 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/codecell/codecell/schemas"
+)
+
+// forgetful is an HTTP server that forgets its sessions when it is told to, and says so with a body, in which $ID is the id of
+// the request. It counts what was called.
+type forgetful struct {
+	body string
+
+	mu     sync.Mutex
+	known  map[string]bool
+	always bool // it knows no session for any call
+	calls  int
+}
+
+func (f *forgetful) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.known)
+}
+
+func (f *forgetful) count(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	return &mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: map[string]int{"n": f.calls}}, nil
+}
+
+var idOf = regexp.MustCompile(`"id":(\d+)`)
+
+func (f *forgetful) serve(t *testing.T) *Server {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "web", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "count", InputSchema: json.RawMessage(`{"type":"object"}`)}, f.count)
+	inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{JSONResponse: true})
+	f.known = map[string]bool{}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		session := r.Header.Get(sessionHeader)
+		f.mu.Lock()
+		lost := session != "" && (!f.known[session] || f.always && strings.Contains(string(sent), "tools/call"))
+		f.mu.Unlock()
+		if lost {
+			id := "0"
+			if m := idOf.FindSubmatch(sent); m != nil {
+				id = string(m[1])
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, strings.ReplaceAll(f.body, "$ID", id))
+			return
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(sent)))
+		inner.ServeHTTP(w, r)
+		if made := w.Header().Get(sessionHeader); made != "" {
+			f.mu.Lock()
+			f.known[made] = true
+			f.mu.Unlock()
+		}
+	}))
+	t.Cleanup(func() {
+		for session := range server.Sessions() { // the handler knows them still
+			_ = session.Close()
+		}
+		web.CloseClientConnections()
+		web.Close()
+	})
+	return connected(t, schemas.MCPServer{URL: web.URL})
+}
+
+// A server that was started anew answers what belongs to an older session with 404, and says what it likes: the call that
+// meets it goes to a new session, once, and the next ones too.
+func TestSpec_M7_Case65_ForgottenSessions(t *testing.T) {
+	for name, body := range map[string]string{
+		"for the request":  `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`,
+		"for no request":   `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`,
+		"for some request": `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`,
+		"no message":       `session not found`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &forgetful{body: body}
+			s := f.serve(t)
+			for i := range 3 {
+				if i == 1 {
+					f.forget()
+				}
+				if got, err := through(t, s, "count", `{}`); err != nil || string(got) != fmt.Sprintf(`{"content":[],"structuredContent":{"n":%d}}`, i+1) {
+					t.Fatalf("call %d: %s %v", i, got, err)
+				}
+			}
+		})
+	}
+}
+
+// A call for which no session lasts comes to an end, and hasn't started.
+func TestSpec_M7_Case65_SessionsThatNeverLast(t *testing.T) {
+	t.Parallel()
+	f := &forgetful{body: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`, always: true}
+	_, err := through(t, f.serve(t), "count", `{}`)
+	if err == nil || err.Effect != schemas.NotStarted || err.Location != atTransport || f.calls != 0 {
+		t.Errorf("%+v, %d calls", err, f.calls)
+	}
+}
