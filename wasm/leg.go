@@ -4,6 +4,8 @@ package wasm
 type Leg struct {
 	// Requests are to be dispatched now. Empty if Overflow is set.
 	Requests []Request
+	// Unsent are those of a leg that didn't end by itself. They must not be dispatched.
+	Unsent []Request
 	// Cancelled are the IDs of requests of earlier legs that the program no longer wants (timers).
 	Cancelled []string
 	// Output was appended by the program. After a stop, it's what was accepted before.

@@ -41,7 +41,7 @@ func (g *Guest) run(ctx context.Context, begin func() error) (Leg, error) {
 	}
 	if err = g.explain(ctx, trap, err); err != nil {
 		g.poisoned = err
-		leg.Requests, leg.Cancelled, leg.Unhandled = nil, nil, nil
+		leg.Requests, leg.Unsent, leg.Cancelled, leg.Unhandled = nil, leg.Requests, nil, nil
 	} else if leg.Overflow {
 		g.poisoned = errors.New("too many requests")
 	}

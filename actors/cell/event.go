@@ -40,6 +40,8 @@ type (
 		At time.Time
 		// Requests of the leg that need the host, in order of issue. Local ones are answered already.
 		Requests []Request
+		// Unsent are the calls of a leg with a Failure: they are for nobody but whoever reads what ran (E5).
+		Unsent []Request
 		// Cancelled are timers that the program cleared.
 		Cancelled []string
 		// Local are the answers to local requests of the last stretch, to be settled next.

@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,26 @@ func TestSpec_E4_E5_TelemetryOfAFailure(t *testing.T) {
 		}
 		if len(p.cancelled) != 1 {
 			b.t.Errorf("cancelled %v, want the one that never answers", p.cancelled)
+		}
+	})
+}
+
+// Case 80: the calls of a step that was stopped are among those that never ran.
+func TestSpec_E5_Case80_CallsOfAStoppedStep(t *testing.T) {
+	virtual(t, slot.Options{}, func(b *bed) {
+		p := b.exec(`await echo({}); setTimeout(() => {}, 5); echo({}); echo({}); const all = []; for (;;) all.push([all])`,
+			func(s *Spec) { s.Limits.MemoryBytes = 1 << 20 })
+		r := <-p.reply
+		failed(b.t, r, schemas.InternalError, "out of memory")
+		var got []schemas.Outcome
+		for _, c := range r.Telemetry.Calls {
+			got = append(got, c.Outcome)
+		}
+		if want := []schemas.Outcome{schemas.Done, schemas.NotStarted, schemas.NotStarted}; !slices.Equal(got, want) {
+			b.t.Errorf("calls %v, want %v", got, want)
+		}
+		if got := p.sentTools(); len(got) != 1 {
+			b.t.Errorf("dispatched %v", got)
 		}
 	})
 }

@@ -42,6 +42,19 @@ func (g *guest) sort(end *LegDone, r wasm.Request) {
 	end.Requests = append(end.Requests, q)
 }
 
+// callsIn picks the calls among requests.
+func callsIn(requests []wasm.Request) (calls []Request) {
+	for _, r := range requests {
+		if r.Kind != "call" {
+			continue
+		}
+		if q, ok := takeCall(r.Payload); ok {
+			calls = append(calls, Request{ID: r.ID, Kind: q.Kind, Ref: q.Ref})
+		}
+	}
+	return calls
+}
+
 // takeCall reads {"ref":N,"args":…}. The controller writes it in exactly this way, which spares a copy
 // of large arguments; they are still checked to be one JSON value.
 func takeCall(payload []byte) (Request, bool) {

@@ -171,7 +171,7 @@ func (g *guest) leg(ctx context.Context, r RunLeg) (end LegDone) {
 		leg, err := g.step(ctx, answers)
 		g.collect(&end, &leg)
 		if err != nil {
-			end.Failure = g.explain(err)
+			end.Failure, end.Unsent = g.explain(err), callsIn(leg.Unsent)
 			return end
 		}
 		if leg.Overflow {

@@ -211,6 +211,9 @@ func (m *Machine) legDone(e LegDone) {
 	m.untrusted = m.untrusted || e.Untrusted
 	m.unhandled = e.Unhandled
 	m.memory = e.Memory
+	for _, q := range e.Unsent {
+		m.history.miss(q.ID, q.Ref)
+	}
 	if m.phase == phaseStopping {
 		if e.Failure == nil {
 			m.dropGuest()

@@ -201,6 +201,13 @@ func (h *history) add(id string, ref int) {
 	h.calls = append(h.calls, callRecord{id: id, ref: ref, outcome: schemas.NotStarted})
 }
 
+// miss adds a call that was never sent, if there is room: those that ran matter more.
+func (h *history) miss(id string, ref int) {
+	if len(h.calls) < maxOutcomes {
+		h.add(id, ref)
+	}
+}
+
 func (c callRecord) settled() bool {
 	return c.outcome != schemas.NotStarted && c.outcome != schemas.Started
 }
