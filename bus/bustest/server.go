@@ -46,6 +46,7 @@ func Start(t testing.TB, o bus.ServerOptions) *bus.Server {
 // emptyPools takes away, when a bubble ends, what its connections have left in pools of the whole process: the client
 // library keeps timers for the next one who waits, and ends the process if a timer of a bubble is set outside of it.
 func emptyPools(t testing.TB) {
+	t.Helper()
 	if time.Now().Year() != 2000 { // where the time of bubbles begins
 		return
 	}
