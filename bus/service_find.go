@@ -102,7 +102,8 @@ func (e *ServiceError) Error() string {
 // AskService sends a request as it is, with headers, to an endpoint of a micro service, and gives the answer's bytes as they
 // came. Nobody there is [ErrNoResponders] and a request over the payload limit [ErrTooLarge]: nobody got it then. An answer
 // with the error headers of micro services is a [*ServiceError]. When ctx ends its error is returned; the service may be at work.
-func AskService(ctx context.Context, c *Conn, subject string, header map[string]string, body []byte) ([]byte, error) {
+// sent, unless it is nil, is called once the request is on its way, before the answer is awaited.
+func AskService(ctx context.Context, c *Conn, subject string, header map[string]string, body []byte, sent func()) ([]byte, error) {
 	m := nats.NewMsg(subject)
 	m.Data = body
 	for key, value := range header {
@@ -122,6 +123,9 @@ func AskService(ctx context.Context, c *Conn, subject string, header map[string]
 		return nil, fmt.Errorf("ask %s: %w: its headers count as well", subject, ErrTooLarge)
 	case err != nil:
 		return nil, fmt.Errorf("ask %s: %w", subject, c.publishError(subject, err))
+	}
+	if sent != nil {
+		sent()
 	}
 	select {
 	case m, ok := <-answer:

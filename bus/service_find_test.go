@@ -52,7 +52,7 @@ func testFindService(t *testing.T) {
 func TestSpec_U3_U6_AskService(t *testing.T) {
 	c := bustest.Conn(t)
 	ask := func(body string, header map[string]string) (string, error) {
-		b, err := bus.AskService(t.Context(), c, "weather.forecast", header, []byte(body))
+		b, err := bus.AskService(t.Context(), c, "weather.forecast", header, []byte(body), nil)
 		return string(b), err
 	}
 	if _, err := ask("{}", nil); !errors.Is(err, bus.ErrNoResponders) {

@@ -97,6 +97,7 @@ func (a *agents) callHeld(ctx context.Context, call *schemas.Call, progress Prog
 	if err := h.awaitTurn(); err != nil {
 		return nil, err
 	}
+	h.passTurn()
 	if call.Tool == schemas.AwaitTool {
 		h.owner.e.desk.pause(h)
 		ctx = context.WithValue(ctx, heldKey{}, h)

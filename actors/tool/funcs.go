@@ -84,7 +84,7 @@ func New[In, Out any](name, description string, fn func(ctx context.Context, in 
 		if err := json.Unmarshal(args, &in); err != nil {
 			return nil, refused(schemas.CallInputContract, atInput, "%s: the arguments don't fit: %v", name, err)
 		}
-		if err := awaitTurn(ctx); err != nil {
+		if err := takeTurn(ctx); err != nil {
 			return nil, err
 		}
 		out, err := fn(ctx, in)
@@ -102,7 +102,7 @@ func Raw(t schemas.Tool, fn Handler, opts ...Option) Func {
 	f := Func{tool: t}
 	if fn != nil {
 		f.call = func(ctx context.Context, args schemas.JSON) (schemas.JSON, error) {
-			if err := awaitTurn(ctx); err != nil {
+			if err := takeTurn(ctx); err != nil {
 				return nil, err
 			}
 			value, err := fn(ctx, args)

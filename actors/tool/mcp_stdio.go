@@ -183,6 +183,7 @@ func (s *stdio) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	defer passTurn(ctx)
 	_ = s.stdin.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if n, err := s.stdin.Write(append(data, '\n')); err != nil {
 		if n == 0 {

@@ -78,6 +78,7 @@ func (e *Executor) run(h *held) {
 		if err := h.awaitTurn(); err != nil {
 			return nil, err
 		}
+		h.passTurn()
 		return h.owner.provider.Call(ctx, call, e.reporter(h))
 	}, func(string) func() { return e.awaiting(h) }, e.log)
 	h.cancel()

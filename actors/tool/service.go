@@ -169,6 +169,19 @@ func (s *Services) registration(tools []schemas.Tool, problems []string) schemas
 
 // Call sends the arguments to an instance and takes its answer.
 func (s *Services) Call(ctx context.Context, call *schemas.Call, _ Progress) (schemas.JSON, error) {
+	return s.ask(ctx, call, nil)
+}
+
+// callHeld is Call for an executor. The turn passes on when the request is on its way.
+func (s *Services) callHeld(ctx context.Context, call *schemas.Call, _ Progress, h *held) (schemas.JSON, error) {
+	if err := h.awaitTurn(); err != nil {
+		return nil, err
+	}
+	return s.ask(ctx, call, h.passTurn)
+}
+
+// ask calls the endpoint. sent, unless it is nil, is called when the request is on its way.
+func (s *Services) ask(ctx context.Context, call *schemas.Call, sent func()) (schemas.JSON, error) {
 	s.mu.Lock()
 	to, ok := s.endpoints[call.Tool]
 	s.mu.Unlock()
@@ -177,7 +190,7 @@ func (s *Services) Call(ctx context.Context, call *schemas.Call, _ Progress) (sc
 	}
 	ctx, cancel := within(ctx, to.timeout)
 	defer cancel()
-	body, err := bus.AskService(ctx, s.conn, to.subject, serviceHeaders(call), call.Args)
+	body, err := bus.AskService(ctx, s.conn, to.subject, serviceHeaders(call), call.Args, sent)
 	if err != nil {
 		return nil, s.failure(ctx, call.Tool, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/codecell/codecell/schemas"
 )
@@ -32,6 +33,7 @@ func TestSpec_P1_CallsReachTheirToolsInOrder(t *testing.T) {
 						mu.Lock()
 						began = append(began, h.key)
 						mu.Unlock()
+						d.pass(h)
 					}
 					d.done(h, &schemas.Answer{ID: h.call.ID})
 				})
@@ -56,6 +58,12 @@ func TestSpec_P1_CallsReachTheirToolsInOrder(t *testing.T) {
 				mu.Unlock()
 				close(late)
 				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				if order := slices.DeleteFunc(slices.Clone(began), func(key string) bool { return key == "other.1" }); lets == nil &&
+					!slices.Equal(order, []string{"r.1", "r.2", "r.3"}) {
+					t.Errorf("order: %v", order)
+				}
 				if len(began) != len(calls) {
 					t.Errorf("began in the end: %v", began)
 				}
@@ -79,6 +87,7 @@ func TestSpec_S8_StoppedBeforeItsTurn(t *testing.T) {
 				ends <- h.call.ID + " " + err.Error()
 			} else {
 				ends <- h.call.ID
+				d.pass(h)
 			}
 			d.done(h, nil)
 		})
@@ -92,6 +101,34 @@ func TestSpec_S8_StoppedBeforeItsTurn(t *testing.T) {
 		d.stop("r.2")
 		if got := []string{<-ends, <-ends}; !slices.Equal(got, []string{"2 context canceled", "3"}) {
 			t.Errorf("ended: %q", got)
+		}
+	})
+}
+
+// What holds a call up before its tool holds up the others for a moment only.
+func TestSpec_P1_NobodyWaitsLongForATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := make(chan struct{})
+		defer close(stuck)
+		took := make(chan time.Duration, 1)
+		start := time.Now()
+		var d *desk
+		d = newDesk(8, 0, func(h *held) {
+			if h.call.ID == "1" {
+				<-stuck
+			} else if d.await(h) == nil {
+				took <- time.Since(start)
+			}
+			d.done(h, nil)
+		})
+		defer d.close()
+		for _, id := range []string{"1", "2"} {
+			h := deskCall("r", id, false)
+			defer h.cancel()
+			d.take(h)
+		}
+		if got := <-took; got != turnPatience {
+			t.Errorf("waited for %v, want %v", got, turnPatience)
 		}
 	})
 }
