@@ -143,7 +143,7 @@ function lostWithin(object, path, depth) {
 
 // notAnObject names what was passed in place of an object of arguments, or is "".
 function notAnObject(value) {
-  if (value === null) return "null";
+  if (value === null || value === undefined) return value + "";
   if (typeof value !== "object") return "a " + typeof value;
   if (isProxy(value)) return "";
   if (isArray(value)) return "an array";

@@ -26,14 +26,15 @@ test("G10 agents.run takes what the tool takes", async () => {
 
 test("G10 agents run side by side, and a failed one rejects where it was started", async () => {
   const guest = await go(`const all = await Promise.allSettled(["a", "b", "c"].map((t) => agents.run(t)));
-    return all.map((s) => s.status === "fulfilled" ? s.value.text : [s.reason instanceof Error, s.reason.message, s.reason.code, s.reason.agent, s.reason.text ?? null])`);
+    return all.map((s) => s.status === "fulfilled" ? s.value.text : [s.reason instanceof Error, s.reason.message, s.reason.code, s.reason.agent, s.reason.text ?? null,
+      s.reason.location, s.reason.effectStatus])`);
   guest.answer(["r1", { id: "a1" }], ["r2", { id: "a2" }], ["r3", { id: "a3" }]);
   guest.answer(["r5", answer("a2", { status: "failed", label: "second", error: "it broke", text: "so far" })]);
   guest.answer(["r6", answer("a3", { status: "cancelled", error: "cancelled: the run was closed" })]).answer(["r4", answer("a1", { text: "one" })]);
   assert.deepEqual(guest.value, [
     "one",
-    [true, "agents.run: agent second failed: it broke", "tool_error", "a2", "so far"],
-    [true, "agents.run: agent a3 cancelled: cancelled: the run was closed", "tool_error", "a3", null],
+    [true, "agents.run: agent second failed: it broke", "tool_error", "a2", "so far", "tool", "failed"],
+    [true, "agents.run: agent a3 cancelled: cancelled: the run was closed", "tool_error", "a3", null, "tool", "failed"],
   ]);
 });
 
@@ -47,8 +48,9 @@ test("G10 what the tools refuse rejects as any call does", async () => {
 test("G10 tasks that can't be meant are refused, and nothing is asked", async (t) => {
   for (const source of ["agents.run()", "agents.run(5)", "agents.run(null)", "agents.run(['a'])", "agents.run({ task: 5n })"]) {
     await t.test(source, async () => {
-      const guest = await go(`try { await ${source} } catch (e) { return e instanceof TypeError }`);
-      assert.equal(guest.value, true);
+      const guest = await go(`try { await ${source} } catch (e) { return [e instanceof TypeError, e.message] }`);
+      assert.equal(guest.value[0], true);
+      assert.match(guest.value[1], /5n/.test(source) ? /BigInt/ : /a string, or an object such as \{ task: "…" \}, not (undefined|null|a number|an array)$/);
       assert.deepEqual(guest.requests, []);
     });
   }

@@ -81,7 +81,7 @@ test("L1 unknown ids and bad arguments reject, and nothing is called", async () 
     for (const f of bad) { const p = f(); try { await p; said.push("resolved") } catch (e) { said.push(e.name + ": " + e.message + (e.code ? " " + e.code + " " + e.location : "")) } }
     return said`);
   const texts = [/^Error: There is no tool nope\. Did you mean read\? invalid_input codecell:user\.js:3:\d+$/, /^Error: There is no tool nope/, /^Error: There is no tool __proto__/,
-    /^TypeError: openclaw\.tools\.call: the first argument must be a string/, /^TypeError: openclaw\.tools\.describe: the first/, /not an array$/, /not a string$/, /BigInt/,
+    /^TypeError: openclaw\.tools\.call: the first argument must be a string/, /^TypeError: openclaw\.tools\.describe: the first/, /not an array input_contract input$/, /not a string input_contract input$/, /BigInt/,
     /^TypeError: openclaw\.tools\.search: the query must be a string/, /^RangeError: openclaw\.tools\.search: limit/, /^Error: own$/];
   assert.equal(guest.value.length, texts.length);
   texts.forEach((text, i) => assert.match(guest.value[i], text));
