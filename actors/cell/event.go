@@ -178,6 +178,7 @@ type Settlement struct {
 	Value schemas.JSON
 	Err   *schemas.CallError
 
+	local  bool // the run has answered it at once
 	kept   int  // bytes counted in the inbox
 	worked bool // somebody has worked for it, or it is what the program waited for
 }

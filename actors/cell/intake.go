@@ -27,7 +27,7 @@ func (g *guest) sort(end *LegDone, r wasm.Request) {
 		a := g.port.Local(r.Kind, r.Payload, g.untrusted)
 		g.untrusted = g.untrusted || a.Untrusted
 		end.Untrusted = end.Untrusted || a.Untrusted
-		end.Local = append(end.Local, Settlement{ID: r.ID, Value: a.Value, Err: a.Err})
+		end.Local = append(end.Local, Settlement{ID: r.ID, Value: a.Value, Err: a.Err, local: true})
 		return
 	}
 	q, ok := take(r.Payload)

@@ -186,8 +186,17 @@ func (g *guest) leg(ctx context.Context, r RunLeg) (end LegDone) {
 		if len(end.Local) == 0 || len(end.Requests) > 0 {
 			return end
 		}
-		answers = end.Local
+		answers = g.fitting(end.Local)
 	}
+}
+
+// fitting gives the answers as the inbox would: whole, or rejected (C5, O4).
+func (g *guest) fitting(answers []Settlement) []Settlement {
+	b := inbox{limit: min(int(g.limits.MemoryBytes), g.park)}
+	for _, a := range answers {
+		b.put(a)
+	}
+	return b.take()
 }
 
 // revive makes a guest from the snapshot, or a fresh one.

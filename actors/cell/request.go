@@ -146,17 +146,23 @@ type inbox struct {
 func (b *inbox) put(s Settlement) {
 	size := s.size()
 	if b.bytes+size > b.limit {
-		s = Settlement{ID: s.ID, Err: &schemas.CallError{
-			Code: schemas.CallToolError, Location: "output", Effect: schemas.Done,
-			Message: fmt.Sprintf("the tool ran, but its reply of %d bytes doesn't fit: replies that a program hasn't taken yet "+
-				"may have %d bytes together, and %d are taken. Ask for less: paginate, or narrow the request.", size, b.limit, b.bytes),
-		}}
+		s = Settlement{ID: s.ID, Err: b.tooLong(&s, size)}
 		size = 0 // it's small, and the number of requests bounds the number of such rejections
 	} else {
 		s.kept = size
 	}
 	b.bytes += size
 	b.items = append(b.items, s)
+}
+
+// tooLong is what a program gets in place of an answer that doesn't fit.
+func (b *inbox) tooLong(s *Settlement, size int) *schemas.CallError {
+	why := fmt.Sprintf("of %d bytes doesn't fit: replies that a program hasn't taken yet may have %d bytes together, and %d are taken. "+
+		"Ask for less: paginate, or narrow the request.", size, b.limit, b.bytes)
+	if s.local {
+		return &schemas.CallError{Code: schemas.CallInvalidInput, Location: "output", Effect: schemas.NotStarted, Message: "the reply " + why}
+	}
+	return &schemas.CallError{Code: schemas.CallToolError, Location: "output", Effect: schemas.Done, Message: "the tool ran, but its reply " + why}
 }
 
 // drop removes an answer that nobody wants any more.
