@@ -3,9 +3,9 @@
 
 const USER_FILE = "codecell:user.js";
 
-// The engine calls every evaluated text <input>. Controller frames carry another name, native ones none.
+// The engine calls every evaluated text <input>. Controller frames carry another name, native ones none, and the place of
+// a syntax error has no function: it lies in a text that the program gave to JSON.parse or eval.
 const CALL_FRAME = /^ {4}at (.*) \(<input>:(\d+):(\d+)\)$/;
-const PARSE_FRAME = /^ {4}at <input>:(\d+):(\d+)$/;
 
 const ERROR = {
   __proto__: null,
@@ -107,8 +107,7 @@ function titleOf(reason) {
 function userFrames(stack) {
   let text = "";
   eachUserFrame(stack, (name, line, column) => {
-    text += (text === "" ? "" : "\n") + "    at " + (name === "" ? "" : name + " (") +
-      USER_FILE + ":" + line + ":" + column + (name === "" ? "" : ")");
+    text += (text === "" ? "" : "\n") + "    at " + name + " (" + USER_FILE + ":" + line + ":" + column + ")";
   });
   return text;
 }
@@ -129,14 +128,13 @@ function eachUserFrame(stack, visit) {
     if (to < 0) to = stack.length;
     const text = to - from > 400 ? "" : slice(stack, from, to);
     from = to + 1;
-    const called = execRegExp(CALL_FRAME, text);
-    const found = called === null ? execRegExp(PARSE_FRAME, text) : called;
+    const found = execRegExp(CALL_FRAME, text);
     if (found === null) continue;
-    const name = called === null ? "" : cut(found[1], 100);
+    const name = cut(found[1], 100);
     if (name === "<eval>") continue; // text that the program itself evaluated
-    const line = +found[called === null ? 1 : 2];
+    const line = +found[2];
     if (line > lineCount()) continue;
-    const column = nameColumn(line, columnOf(line, +found[called === null ? 2 : 3]));
+    const column = nameColumn(line, columnOf(line, +found[3]));
     visit(name, line, column);
     i++;
   }

@@ -47,6 +47,10 @@ test("E2 no host frames, controller functions or other files in any stack", asyn
 
 test("E2 text that the program evaluates gives no locations of its own", async () => {
   assert.equal((await errorOf("const f = 1;\neval('nope()')")).stack, "    at <anonymous> (codecell:user.js:2:1)");
+  for (const call of ["JSON.parse('{bad')", "JSON.parse('[\\n1,')", "eval('((')", "new Function('((')", "new RegExp('(')"]) {
+    assert.match((await errorOf("const f = 1;\n\n" + call)).stack, /^ {4}at <anonymous> \(codecell:user\.js:3:\d+\)$/, call);
+  }
+  assert.equal((await errorOf("await Promise.resolve('{bad').then(JSON.parse)")).stack, "");
 });
 
 test("E2 a callee that isn't a function is named", async () => {
