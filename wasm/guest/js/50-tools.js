@@ -114,28 +114,31 @@ function encodeStrict(name, role, value) {
     throw refusal;
   }
   if (text !== undefined && indexOf(text, "{}") > 0 && isObject(value)) {
-    const lost = lostWithin(value, "", 0);
+    const lost = lostWithin(value, "", 0, { __proto__: null, left: LOST_VALUES });
     if (lost !== "") throw new NativeTypeError(name + ": the " + role + " can't be encoded as JSON: " + lost);
   }
   return text;
 }
 
 const LOST_DEPTH = 128; // levels; the host takes no more
+const LOST_VALUES = 10000; // values that are looked at; what comes later passes as JSON has it
 
 // lostWithin finds what JSON has made {} of inside of a value that it could encode, such as a promise that nobody awaited,
 // and says where it is, or "". It runs no code of the program: what getters and toJSON gave is left as it is.
-function lostWithin(object, path, depth) {
-  if (depth > LOST_DEPTH || isProxy(object) || typeof dataProperty(object, "toJSON") === "function") return "";
+function lostWithin(object, path, depth, budget) {
+  if (depth > LOST_DEPTH || isProxy(object) || kindOf(object) === "typed") return "";
+  if (typeof dataProperty(object, "toJSON") === "function") return "";
   const what = lostInJSON(object);
   if (what !== "") return (path === "" ? "it" : path) + " is " + what;
   const list = isArray(object);
   const names = list ? undefined : keys(object);
   const length = list ? object.length : names.length;
-  for (let i = 0; i < length; i++) {
+  for (let i = 0; i < length && budget.left > 0; i++) {
+    budget.left--;
     const name = list ? i : names[i];
     const found = getOwnPropertyDescriptor(object, name);
     if (found === undefined || !hasOwn(found, "value") || typeof found.value !== "object" || found.value === null) continue;
-    const lost = lostWithin(found.value, list ? path + "[" + i + "]" : path === "" ? name : path + "." + name, depth + 1);
+    const lost = lostWithin(found.value, list ? path + "[" + i + "]" : path === "" ? name : path + "." + name, depth + 1, budget);
     if (lost !== "") return lost;
   }
   return "";
