@@ -17,9 +17,10 @@ const (
 var exec202607Fields = []string{"code", "command", "language", "title"}
 
 // ParseExecInput202607 checks the input of exec under [Contract202607] and brings it into one form (J1): {code?, command?,
-// language?}. The result has a Language, and a Title that comes from the program if none is given. Whether the language is
-// one of those that the configuration allows, [ExecInput.CheckLanguage] tells.
-func ParseExecInput202607(input JSON) (ExecInput, *Error) {
+// language?}. The result has a Language, and a Title that comes from the program if none is given. A program that doesn't say
+// its language is in JavaScript, unless offered are others only. Whether the language is one of those that the configuration
+// allows, [ExecInput.CheckLanguage] tells.
+func ParseExecInput202607(input JSON, offered ...string) (ExecInput, *Error) {
 	var in ExecInput
 	f, err := readFields(input)
 	if err != nil {
@@ -41,13 +42,21 @@ func ParseExecInput202607(input JSON) (ExecInput, *Error) {
 	}
 	switch in.Language {
 	case "":
-		in.Language = LanguageJavaScript
+		in.Language = unsaid(offered)
 	case LanguageJavaScript, LanguageTypeScript:
 	default:
 		return in, Refuse("language", fmt.Sprintf("language: expected %q or %q, got %q", LanguageJavaScript, LanguageTypeScript, shorten(in.Language, 40)))
 	}
 	in.Title, err = f.titleFor(in.Code)
 	return in, err
+}
+
+// unsaid is the language of a program that doesn't say it.
+func unsaid(offered []string) string {
+	if len(offered) == 0 || slices.Contains(offered, LanguageJavaScript) {
+		return LanguageJavaScript
+	}
+	return offered[0]
 }
 
 // titleFor reads the title of a program. Without one it is made of the program.
@@ -97,6 +106,10 @@ func ExecInputSchema202607(languages []string) JSON {
 	if len(languages) == 0 {
 		languages = []string{LanguageJavaScript}
 	}
+	about := "What the program is written in; " + unsaid(languages) + " unless told."
+	if slices.Contains(languages, LanguageTypeScript) {
+		about += " Types are taken out of TypeScript, and nothing is checked."
+	}
 	type property struct {
 		Type        string   `json:"type"`
 		Enum        []string `json:"enum,omitempty"`
@@ -118,7 +131,6 @@ func ExecInputSchema202607(languages []string) JSON {
 		property{Type: "string", Description: "The program, run as the body of an async function: use await and return the result. " +
 			"No modules, no shell text, no markdown fence. Required unless command is given."},
 		property{Type: "string", Description: "Another name of code."},
-		property{Type: "string", Enum: languages, Description: "What the program is written in; javascript unless told. " +
-			"Types are taken out of TypeScript, and nothing is checked."},
+		property{Type: "string", Enum: languages, Description: about},
 	}})
 }

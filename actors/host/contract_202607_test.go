@@ -162,10 +162,20 @@ func TestSpec_J1_InputOfTheOlderContract(t *testing.T) {
 			t.Errorf("%s: calls", input)
 		}
 	}
-	only := open(t, node(t, config(t, `{contract: "2026-07", tools: {codeMode: {languages: ["javascript"]}},
-		agents: {entries: {ts: {tools: {codeMode: {languages: ["typescript"]}}}}}}`)), "a")
+	one := node(t, config(t, `{contract: "2026-07", tools: {codeMode: {languages: ["javascript"]}},
+		agents: {entries: {ts: {tools: {codeMode: {languages: ["typescript"]}}}}}}`))
+	only := open(t, one, "a")
 	mustFail(t, execIn(t, only, "typescript", `return 1`), schemas.InvalidInput, "typescript isn't offered here: write the program in javascript")
 	mustComplete(t, execIn(t, only, "", `return 1`), "1")
+	// A program that doesn't say its language is in the one that there is.
+	who := someone("ts")
+	who.Agent = "ts"
+	typed := openAs(t, one, schemas.Open{Identity: who})
+	mustComplete(t, execIn(t, typed, "", `const n: number = 1; return n`), "1")
+	mustFail(t, execIn(t, typed, "javascript", `return 1`), schemas.InvalidInput, "javascript isn't offered here: write the program in typescript")
+	if s, _ := typed.Surface.Tool("exec"); s == nil || !strings.Contains(string(s.InputSchema), "typescript unless told") {
+		t.Errorf("the model is told %+v", s)
+	}
 	mustFail(t, exec(t, open(t, node(t, nil), "b"), "let x = 1; let x = 2"), schemas.InvalidInput, "SyntaxError")
 }
 

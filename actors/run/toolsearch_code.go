@@ -17,7 +17,9 @@ func (a *Admission) parser(contract string) func(schemas.JSON) (schemas.ExecInpu
 	case a.toolSearchPrograms():
 		return schemas.ParseToolSearchCodeInput
 	case contract == schemas.Contract202607:
-		return schemas.ParseExecInput202607
+		return func(input schemas.JSON) (schemas.ExecInput, *schemas.Error) {
+			return schemas.ParseExecInput202607(input, a.Languages...)
+		}
 	}
 	return schemas.ParseExecInput
 }
