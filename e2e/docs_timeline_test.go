@@ -14,15 +14,16 @@ func told(v *server) [][]string {
 	if !strings.HasPrefix(v.command, "codecell tail") {
 		return [][]string{v.want}
 	}
-	all := make([][]string, 1)
+	var hosts []string
+	var executors [][]string
 	for _, line := range v.want {
 		if ofExecutors.MatchString(line) {
-			all = append(all, []string{"…", line})
+			executors = append(executors, []string{"…", line})
 			line = "…"
 		}
-		all[0] = append(all[0], line)
+		hosts = append(hosts, line)
 	}
 	// Between any two of a host's lines there may be one of an executor's.
-	all[0] = strings.Split(strings.Join(all[0], "\n…\n"), "\n")
-	return all
+	hosts = strings.Split(strings.Join(hosts, "\n…\n"), "\n")
+	return append([][]string{hosts}, executors...)
 }

@@ -42,7 +42,7 @@ type port struct {
 	searching bool
 	// older: the program is one of [schemas.Contract202607], which can't load results.
 	older bool
-	notes     notes
+	notes notes
 }
 
 var _ cell.Port = (*port)(nil)
