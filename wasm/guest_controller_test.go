@@ -93,7 +93,7 @@ func TestSpec_E2_ControllerErrors(t *testing.T) {
 		{"\n  await MCP.gh.nope({})", "TypeError", "not a function: MCP.gh.nope", "    at <anonymous> (codecell:user.js:2:16)"},
 		{"throw {a: 1}", "Thrown value", `{"a":1}`, ""},
 		{"throw new Error('interrupted')", "Error", "interrupted", "    at <anonymous> (codecell:user.js:1:11)"},
-		{"}); text('x'); rec(); (async()=>{", "SyntaxError", "Unexpected token ')'", "    at codecell:user.js:1:2"},
+		{"}); text('x'); rec(); (async()=>{", "SyntaxError", "unexpected token: '}'", "    at codecell:user.js:1:1"},
 		{"return {get v() { throw new Error('in value', {cause: 1}) }}", "Error", "in value", "    at get v (codecell:user.js:1:29)\nCaused by: 1"},
 	} {
 		t.Run(tc.source, func(t *testing.T) {

@@ -72,6 +72,8 @@ function describeSyntax(error) {
   const message = errorMessage(error);
   let line = found === null ? 1 : +found[1];
   let column = found === null ? 1 : columnOf(line, +found[2]);
+  const stray = strayBrace(line > lineCount() ? program.length : lineStart(line) + column - 1);
+  if (stray >= 0) return syntaxError("unexpected token: '}'", stray);
   if (line > lineCount()) {
     // The text ended too early: the engine stumbled over the wrapper's own brace.
     line = lineCount();
@@ -79,6 +81,27 @@ function describeSyntax(error) {
     return syntaxAt("unexpected end of the program (" + message + ")", line, column);
   }
   return syntaxAt(message, line, column);
+}
+
+// strayBrace finds the brace that closes nothing of the program: the engine takes it for the wrapper's, and stumbles over
+// what comes next, at offset. What stands before such a brace is a whole program, and isn't one with it. -1 is none.
+function strayBrace(offset) {
+  let at = offset - 1;
+  while (at >= 0 && charCodeAt(program, at) <= 0x20) at--;
+  if (at < 0 || charCodeAt(program, at) !== 0x7d || !compiles(slice(program, 0, at))) return -1;
+  return compiles(slice(program, 0, at + 1)) ? -1 : at;
+}
+
+// compiles tells whether a part of the program is a program. What a part may have run, and left, can't reach the host either.
+function compiles(part) {
+  try {
+    compile(part);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    host = unreachable;
+  }
 }
 
 const SyntaxErrorPrototype = NativeSyntaxError.prototype;

@@ -257,7 +257,11 @@ test("X5 a body that closes its wrapper is a syntax error, and reaches nothing",
 });
 
 test("X5 the place of an early close is told", async () => {
-  for (const [source, line, column] of [["}); text('out'); (async()=>{", 1, 2], ["return 1\n } + text('out') + function(){", 2, 4], ["}, text('out'), async function(){", 1, 2]]) {
+  for (const [source, line, column] of [
+    ["}); text('out'); (async()=>{", 1, 1], ["return 1\n } + text('out') + function(){", 2, 2], ["}, text('out'), async function(){", 1, 1],
+    ["}", 1, 1], ["return 1; }", 1, 11], ["const a = 1;\n}\n\nreturn a", 2, 1], ["if (1) {\n  text(1)\n}}\nreturn 1", 3, 2], ["a(); // }\n)", 2, 1],
+    ["const s = '}' )", 1, 15], ["f({ a: 1 } 2)", 1, 12],
+  ]) {
     const error = await errorOf(source);
     assert.deepEqual([error.line, error.column], [line, column], source);
   }
