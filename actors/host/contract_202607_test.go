@@ -244,12 +244,14 @@ func TestSpec_X3_Case5_ModulesInBothLanguages(t *testing.T) {
 // Case 6: shell text, in both languages.
 func TestSpec_X4_Case6_ShellTextInBothLanguages(t *testing.T) {
 	run := open(t, olderNode(t), "a")
-	for _, code := range []string{"pwd", "ls -la", "git status"} {
+	for _, code := range []string{"pwd", "ls -la", "git status", "# list the files\nls", "./run.sh --fast", "find . -name '*.go'"} {
 		for _, language := range languages {
 			mustFail(t, execIn(t, run, language, code), schemas.InvalidInput, "shell text")
 		}
 	}
 	inLanguages(t, run, map[string]string{`node -1; var node = 7; return node`: "7"})
+	// What is no JavaScript may be TypeScript.
+	mustComplete(t, execIn(t, run, "typescript", `node -1; var node: number = 7; return node`), "7")
 }
 
 // Case 7c: errors are at the lines and columns of what was submitted, at run time too.

@@ -63,9 +63,13 @@ func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 	return p
 }
 
-// checkProgram refuses what no guest may see. In TypeScript, modules are looked for once its types are gone.
+// checkProgram refuses what no guest may see. In TypeScript, modules are looked for once its types are gone, and what is no
+// JavaScript may be a program by its types.
 func (r reach) checkProgram(in schemas.ExecInput) *schemas.Error {
 	if in.Language == schemas.LanguageTypeScript {
+		if parsed, _ := readInert(in.Code); !parsed {
+			return nil
+		}
 		return r.checkShell(in.Code)
 	}
 	return r.checkSource(in.Code)

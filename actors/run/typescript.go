@@ -141,6 +141,8 @@ func (p *prepared) transform(ctx context.Context) {
 		p.err = &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error() + "; the program was not started"}
 	case t.Module != "":
 		p.err = schemas.Refuse("code", fmt.Sprintf("the program uses %s at line %d, column %d, and %s", t.Module, t.Line, t.Column, modulesOff))
+	case t.Message != "" && reach202607.checkShell(p.input.Code) != nil:
+		p.err = reach202607.refuseShell()
 	case t.Message != "":
 		p.err = schemas.Refuse("code", fmt.Sprintf("SyntaxError: %s\n    at codecell:user.ts:%d:%d\n"+
 			"No tools were dispatched: correct the source and submit it again.", t.Message, t.Line, t.Column))
