@@ -356,8 +356,7 @@ func TestSpec_P1_HooksAreAskedUnderAnyName(t *testing.T) {
 	}
 }
 
-// A function that never answers and heeds no context fails every call, and doesn't pile up for ever what it is asked. When
-// it comes to itself, it is asked again (B2).
+// A function that neither answers nor heeds its context fails every call, and isn't asked without end. Later it is again (B2).
 func TestSpec_B2_AHookThatIsStuckIsAskedSoOftenOnly(t *testing.T) {
 	var entered atomic.Int64
 	stuck := make(chan struct{})
