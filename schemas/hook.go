@@ -1,5 +1,12 @@
 package schemas
 
+import (
+	"bytes"
+	"errors"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
 // Phases in which hooks are asked (P1).
 const (
 	// BeforeToolCall: before a call is dispatched. A hook may block it, rewrite its input, or ask for an approval.
@@ -54,3 +61,37 @@ type Verdict struct {
 	// Err is why the hook could not decide. It counts as no answer: the call fails closed.
 	Err *Error `msgpack:"err,omitempty" json:"err,omitempty"`
 }
+
+// DecodeMsgpack reads a verdict. Unknown fields are skipped as ever, but one that has no other fields is refused: who
+// misspells "block" doesn't mean that the call may pass.
+func (v *Verdict) DecodeMsgpack(d *msgpack.Decoder) error {
+	raw, err := d.DecodeRaw()
+	if err != nil {
+		return err
+	}
+	type plain Verdict
+	if err := msgpack.Unmarshal(raw, (*plain)(v)); err != nil {
+		return err
+	}
+	keys := msgpack.NewDecoder(bytes.NewReader(raw))
+	n, err := keys.DecodeMapLen()
+	if err != nil || n <= 0 {
+		return err
+	}
+	for range n {
+		key, err := keys.DecodeString()
+		if err != nil {
+			return err
+		}
+		switch key {
+		case "block", "ask", "reason", "input", "err":
+			return nil
+		}
+		if err := keys.Skip(); err != nil {
+			return err
+		}
+	}
+	return errNoVerdict
+}
+
+var errNoVerdict = errors.New("no field of the verdict is known: expected block, ask, reason, input or err, or none at all")

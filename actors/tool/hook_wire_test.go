@@ -106,3 +106,12 @@ func TestSpec_P1_HooksInOtherLanguages(t *testing.T) {
 		t.Errorf("%+v %+v", a, a.Err)
 	}
 }
+
+// A hook that misspells the one field of its answer has not let the call pass.
+func TestSpec_P1_AVerdictOfUnknownFieldsIsNone(t *testing.T) {
+	server := bustest.Server(t)
+	conn, other := bustest.Connect(t, server), bustest.Connect(t, server)
+	h := startHooked(t, conn, configured(conn, schemas.BeforeToolCall, "guard", 5000))
+	onTheWire(t, other, func(respond func([]byte)) { respond([]byte("\x82\xa7blocked\xc3\xa3why\x81\xa1a\x01")) })
+	h.refusedBy(h.write("a"), "hook guard gave an answer that can't be read")
+}
