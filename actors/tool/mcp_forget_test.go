@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/codecell/codecell/schemas"
@@ -115,5 +116,37 @@ func TestSpec_M7_Case65_SessionsThatNeverLast(t *testing.T) {
 	_, err := through(t, f.serve(t), "count", `{}`)
 	if err == nil || err.Effect != schemas.NotStarted || err.Location != atTransport || f.calls != 0 {
 		t.Errorf("%+v, %d calls", err, f.calls)
+	}
+}
+
+// What resumes the stream of a call has the context of that call. Where the session is forgotten, the call was taken all the
+// same, and must not count as one that nobody got.
+func TestSpec_U2_Case65_StreamsOfForgottenSessions(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`
+	msg, err := jsonrpc.DecodeMessage([]byte(call))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for method, sent := range map[string]bool{http.MethodPost: false, http.MethodGet: true} {
+		var r reply
+		way := &tappedHTTP{next: web.Client().Transport, tap: &tap{}}
+		ctx := way.tap.expect(t.Context(), &r)
+		way.tap.outgoing(ctx, msg)
+		req, err := http.NewRequestWithContext(ctx, method, web.URL, strings.NewReader(call))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(sessionHeader, "gone")
+		resp, err := way.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if got := way.tap.sent(&r); got != sent {
+			t.Errorf("%s: sent %v, want %v", method, got, sent)
+		}
 	}
 }

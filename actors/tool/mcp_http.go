@@ -30,6 +30,7 @@ func (t *tappedHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, value := range t.headers {
 		req.Header.Set(name, value)
 	}
+	isCall := false
 	if req.Method == http.MethodPost && req.Body != nil {
 		body, err := io.ReadAll(io.LimitReader(req.Body, maxRequestBytes+1))
 		_ = req.Body.Close()
@@ -40,6 +41,8 @@ func (t *tappedHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("the request is over the limit of %d bytes", maxRequestBytes)
 		}
 		if msg, err := jsonrpc.DecodeMessage(body); err == nil {
+			call, ok := msg.(*jsonrpc.Request)
+			isCall = ok && call.IsCall()
 			if sent := t.tap.outgoing(req.Context(), msg); sent != msg {
 				if body, err = jsonrpc.EncodeMessage(sent); err != nil {
 					return nil, err
@@ -55,7 +58,10 @@ func (t *tappedHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode == http.StatusNotFound && req.Header.Get(sessionHeader) != "" {
-		t.forgotten(req, resp)
+		forgotten(resp)
+		if isCall {
+			t.tap.unsent(req.Context())
+		}
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	resp.Body = &tappedBody{ReadCloser: resp.Body, tap: t.tap, events: kind == "text/event-stream"}
@@ -67,11 +73,11 @@ const sessionHeader = "Mcp-Session-Id"
 
 // forgotten makes an answer of one that says that the server doesn't know the session any more, after it was started anew
 // for example. What such an answer says must not count as one to its request, or the session is kept, and refuses every call
-// for ever: the request hasn't reached anybody, and has to wait for another session.
-func (t *tappedHTTP) forgotten(req *http.Request, resp *http.Response) {
+// for ever. A call that gets it hasn't reached anybody, and has to wait for another session. One whose stream can't be
+// resumed for it was taken before, and is lost: it must not be made again (U2).
+func forgotten(resp *http.Response) {
 	_ = resp.Body.Close()
 	resp.Body, resp.ContentLength = http.NoBody, 0
-	t.tap.unsent(req.Context())
 }
 
 // tappedBody shows messages to the tap before the reader has seen their last byte.
