@@ -128,8 +128,13 @@ func nullable(obj map[string]any) bool {
 			delete(obj, key)
 		}
 	}
-	if len(other) > 0 {
-		obj["anyOf"] = []any{other, null}
+	list, _ := other["anyOf"].([]any)
+	switch {
+	case len(other) == 0:
+	case len(other) == 1 && len(list) > 0:
+		obj["anyOf"] = append(slices.Clip(list), null)
+	default:
+		oneOrOther(obj, other, null)
 	}
 	switch kind := obj["type"].(type) {
 	case string:
@@ -141,6 +146,21 @@ func nullable(obj map[string]any) bool {
 		obj["enum"] = alternatives(list, nil)
 	}
 	return true
+}
+
+// oneOrOther requires one of two schemas, under a keyword that the first one hasn't, unless it has all three: a reference to
+// where a part of it stood then leads nowhere, and not to something else. Every draft knows these keywords.
+func oneOrOther(obj, other, null map[string]any) {
+	both := []any{other, null}
+	if _, used := other["anyOf"]; !used {
+		obj["anyOf"] = both
+		return
+	}
+	key := "allOf"
+	if _, used := other[key]; used {
+		key = "oneOf"
+	}
+	obj[key] = []any{map[string]any{"anyOf": both}} // a list of one
 }
 
 // alternatives adds one to a list that may have it.

@@ -54,7 +54,7 @@ func TestSpec_P5_WordsThatContradictTheDraft(t *testing.T) {
 	const newest = `"$schema":"https://json-schema.org/draft/2020-12/schema"`
 	for _, schema := range []string{
 		`{` + newest + `,"items":[{"type":"string"}]}`, `{` + newest + `,"exclusiveMinimum":true}`,
-		`{"items":["string"]}`, `{"items":[]}`, `{"exclusiveMinimum":"yes"}`, `{"type":"text","nullable":true}`,
+		`{"items":["string"]}`, `{"items":[]}`, `{"anyOf":[],"nullable":true}`, `{"exclusiveMinimum":"yes"}`, `{"type":"text","nullable":true}`,
 	} {
 		if _, err := schemas.Compile(schemas.JSON(schema)); err == nil {
 			t.Errorf("%s compiles", schema)
@@ -67,6 +67,43 @@ func TestSpec_M5_DefaultsOfFieldsThatMayBeNull(t *testing.T) {
 	for value, want := range map[string]string{`{}`: `{"a":null}`, `{"b":{}}`: `{"b":{"c":1},"a":null}`, `{"a":"x","b":null}`: `{"a":"x","b":null}`} {
 		if got, wrong := s.Complete(schemas.JSON(value)); string(got) != want || wrong != nil {
 			t.Errorf("%s becomes %s, want %s: %v", value, got, want, wrong)
+		}
+	}
+}
+
+// A reference by path means what stands there as the schema is written, or null doesn't pass where it led.
+func TestSpec_M4_Case56_ReferencesIntoNullable(t *testing.T) {
+	of := func(x, ref string) string {
+		return `{"properties":{"x":` + x + `,"y":{"$ref":"#/properties/x/` + ref + `"}}}`
+	}
+	const (
+		anyOf   = `"anyOf":[{"type":"string"},{"type":"number"}]`
+		allOf   = `"allOf":[{"type":"number"},{"minimum":1}]`
+		oneOf   = `"oneOf":[{"type":"number"},{"type":"string"}]`
+		draft04 = `{"$schema":"http://json-schema.org/draft-04/schema#",`
+	)
+	for _, tc := range []struct {
+		schema   string
+		nullable bool
+	}{
+		{schema: of(`{"nullable":true,`+anyOf+`}`, "anyOf/1"), nullable: true},
+		{schema: of(`{"nullable":true,"not":{"const":7},`+anyOf+`}`, "anyOf/1")},
+		{schema: of(`{"nullable":true,`+allOf+`}`, "allOf/0")},
+		{schema: of(`{"nullable":true,`+allOf+`,`+anyOf+`}`, "allOf/0")},
+		{schema: of(`{"nullable":true,`+allOf+`,`+anyOf+`}`, "anyOf/1")},
+		{schema: of(`{"nullable":true,`+oneOf+`}`, "oneOf/0")},
+		{schema: draft04 + of(`{"nullable":true,"not":{"enum":[7]},`+anyOf+`}`, "anyOf/1")[1:]},
+		{schema: `{"properties":{"x":{"nullable":true,"not":{"const":7},` + anyOf + `},"y":{"type":"number"}}}`, nullable: true},
+		{schema: `{"properties":{"x":{"nullable":true,` + allOf + `,` + anyOf + `},"y":{"type":"number"}}}`, nullable: true},
+		{schema: draft04 + `"properties":{"x":{"nullable":true,"not":{"enum":[7]},` + anyOf + `},"y":{"type":"number"}}}`, nullable: true},
+	} {
+		s := compile(t, tc.schema)
+		for value, fits := range map[string]bool{
+			`{"y":5}`: true, `{"y":null}`: false, `{"x":5}`: true, `{"x":null}`: tc.nullable, `{"x":[]}`: false,
+		} {
+			if wrong := s.Validate(schemas.JSON(value)); (len(wrong) == 0) != fits {
+				t.Errorf("%s\n%s: %s", tc.schema, value, schemas.Violations(wrong))
+			}
 		}
 	}
 }

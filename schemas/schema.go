@@ -61,7 +61,12 @@ func Compile(raw JSON) (*Schema, error) {
 	s.read = modern(s.doc)
 	c, err := newChecker(s.read)
 	if err != nil {
-		return nil, err
+		// A reference may lead to where a keyword stood that was moved: then the schema counts as it is written.
+		s.read = s.doc
+		var still error
+		if c, still = newChecker(s.read); still != nil {
+			return nil, err
+		}
 	}
 	s.made.Store(1)
 	s.idle <- c
