@@ -126,7 +126,7 @@ func (in ExecInput) JSON() JSON {
 
 // Rewritten reads what a hook or a policy made of [ExecInput.JSON]. It may change either name of
 // the program, or both alike. If it blanks or mistypes one, the program was meant to go: both are
-// invalid, and the input is refused rather than run under the other name (X1).
+// invalid, and the input is refused rather than run under the other name (X1). The language stays what it was unless it is said.
 func (in ExecInput) Rewritten(after JSON) (ExecInput, *Error) {
 	f, err := readFields(after)
 	if err != nil {
@@ -159,7 +159,7 @@ func (in ExecInput) Rewritten(after JSON) (ExecInput, *Error) {
 		f["command"] = f["code"]
 	}
 	if in.Language != "" {
-		return ParseExecInput202607(f.json())
+		return ParseExecInput202607(f.json(), in.Language)
 	}
 	return ParseExecInput(f.json())
 }

@@ -45,6 +45,7 @@ func TestSpec_X1_RewritesOfTheOlderContract(t *testing.T) {
 	for text, want := range map[string]schemas.ExecInput{
 		`{"code":"b","command":"a","language":"typescript"}`: {Title: "b", Code: "b", Language: "typescript"},
 		`{"command":"c","language":"javascript"}`:            {Title: "c", Code: "c", Language: "javascript"},
+		`{"code":"d"}`: {Title: "d", Code: "d", Language: "typescript"},
 	} {
 		if got, err := before.Rewritten(schemas.JSON(text)); err != nil || got != want {
 			t.Errorf("%s: %+v %v", text, got, err)
