@@ -28,7 +28,8 @@ type Options struct {
 	Features Features
 }
 
-// Features says which optional globals a guest has. A false one has no global. Nodes follows from the tools.
+// Features says which optional globals a guest has. A false one has no global, but for Nodes, which follows from the tools:
+// without any, the global finds none.
 type Features struct {
 	Nodes      bool `json:"nodes"`
 	Namespaces bool `json:"namespaces"`

@@ -49,6 +49,7 @@ type (
 		// Output in guest order; Dropped is what came after it and wasn't kept.
 		Output  []Item
 		Dropped Dropped
+		printed int // bytes in Output
 		// Memory is the size of the guest's memory in bytes.
 		Memory int
 		// Effort is how much was computed, in the measure of [wasm.Leg]: however long it took on a busy machine.

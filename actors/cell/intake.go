@@ -32,9 +32,12 @@ func (g *guest) sort(end *LegDone, r wasm.Request) {
 	}
 	q, ok := take(r.Payload)
 	if !ok {
+		wrong := "malformed " + r.Kind + " request"
+		if r.Kind == "call" {
+			wrong += ": JSON may be nested 10000 levels deep at most"
+		}
 		end.Local = append(end.Local, Settlement{ID: r.ID, Err: &schemas.CallError{
-			Code: schemas.CallInvalidInput, Name: "TypeError", Message: "malformed " + r.Kind + " request: JSON may be nested 10000 levels deep at most",
-			Location: "input", Effect: schemas.NotStarted,
+			Code: schemas.CallInvalidInput, Name: "TypeError", Message: wrong, Location: "input", Effect: schemas.NotStarted,
 		}})
 		return
 	}

@@ -240,17 +240,23 @@ func (g *guest) step(ctx context.Context, answers []Settlement) (wasm.Leg, error
 	return g.live.Resume(ctx, settle)
 }
 
-// collect takes over what a stretch said.
+// collect takes over what a stretch said, as much as could ever get into a result: there may be any number of stretches.
 func (g *guest) collect(end *LegDone, leg *wasm.Leg) {
 	end.Memory = g.live.Memory()
 	end.Effort += leg.Effort
 	dropped := leg.OmittedBytes
 	for _, o := range leg.Output {
-		dropped -= o.OmittedBytes
-		kind := "text"
+		kind, number := "text", &end.Dropped.Texts
 		if o.Kind == "json" {
-			kind = "json"
+			kind, number = "json", &end.Dropped.Values
 		}
+		if end.printed >= int(g.limits.OutputBytes) {
+			dropped += int64(len(o.Payload))
+			*number++
+			continue
+		}
+		end.printed += len(o.Payload)
+		dropped -= o.OmittedBytes
 		end.Output = append(end.Output, Item{Type: kind, JSON: o.Payload, Omitted: int(o.OmittedBytes)})
 	}
 	end.Dropped.Bytes += int(dropped)

@@ -2,7 +2,6 @@ package cell
 
 import (
 	"encoding/json"
-	"errors"
 
 	"github.com/codecell/codecell/schemas"
 )
@@ -13,16 +12,10 @@ const savedGuidance = "Over the output limit: the whole value is kept for this r
 // keeper keeps the final value of a program, and gives the reference to it.
 type keeper func() (reference schemas.JSON, err error)
 
-// errLeavesNothing is why a restart-safe cell keeps nothing: it may run again when the results are gone (R1).
-var errLeavesNothing = errors.New("a restart-safe program leaves no results")
-
 // keeper is how an oversized final value of this cell is kept; nil where there are no saved results.
 func (m *Machine) keeper() keeper {
-	switch {
-	case m.spec.Keep == nil:
+	if m.spec.Keep == nil {
 		return nil
-	case m.spec.RestartSafe:
-		return func() (schemas.JSON, error) { return nil, errLeavesNothing }
 	}
 	return func() (schemas.JSON, error) { return m.spec.Keep(m.main.Value, m.untrusted) }
 }

@@ -105,30 +105,28 @@ func TestSpec_O2_O3_ReferencesAgainstNaiveTwin(t *testing.T) {
 }
 
 // O3: an oversized final object or array is kept for the run, with its provenance, and referred to; a string has its
-// beginning, and a restart-safe cell keeps nothing and says so.
+// beginning.
 func TestSpec_O3_OversizedFinalValues(t *testing.T) {
 	type kept struct {
 		value   string
 		tainted bool
 	}
 	for _, c := range []struct {
-		name, code  string
-		restartSafe bool
-		err         error
-		kept        []kept
+		name, code string
+		err        error
+		kept       []kept
 	}{
-		{"an array", `return Array.from({length:900}, (_, i) => i)`, false, nil, []kept{{"[0,1,2,3", false}}},
-		{"an object", `await web({}); return {a: "b".repeat(3000)}`, false, nil, []kept{{`{"a":"bbb`, true}}},
-		{"it fits", `return {a: 1}`, false, nil, nil},
-		{"a string", `return "b".repeat(3000)`, false, nil, nil},
-		{"restart-safe", `return ["b".repeat(3000)]`, true, nil, nil},
-		{"full", `return ["b".repeat(3000)]`, false, errors.New("64 results are saved; delete some"), []kept{{`["bbb`, false}}},
+		{"an array", `return Array.from({length:900}, (_, i) => i)`, nil, []kept{{"[0,1,2,3", false}}},
+		{"an object", `await web({}); return {a: "b".repeat(3000)}`, nil, []kept{{`{"a":"bbb`, true}}},
+		{"it fits", `return {a: 1}`, nil, nil},
+		{"a string", `return "b".repeat(3000)`, nil, nil},
+		{"full", `return ["b".repeat(3000)]`, errors.New("64 results are saved; delete some"), []kept{{`["bbb`, false}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			virtual(t, slot.Options{}, func(b *bed) {
 				var got []kept
 				p := b.exec(c.code, func(s *Spec) {
-					s.Limits.OutputBytes, s.RestartSafe = 1024, c.restartSafe
+					s.Limits.OutputBytes = 1024
 					s.Port.(*probe).keep = func(v schemas.JSON, tainted bool) (schemas.JSON, error) {
 						got = append(got, kept{string(v[:min(len(v), len(c.kept[0].value))]), tainted})
 						return schemas.JSON(`{"id":"result_1","bytes":3008}`), c.err
@@ -151,7 +149,7 @@ func TestSpec_O3_OversizedFinalValues(t *testing.T) {
 					b.t.Errorf("not kept: %s", r.Value)
 				case c.err == nil && len(c.kept) > 0 && (marker.Reference.ID != "result_1" || !strings.Contains(marker.Guidance, "results.load(reference.id)")):
 					b.t.Errorf("kept: %s", r.Value)
-				case len(c.kept) == 0 && (marker.Prefix == "" || (marker.NotSaved == errLeavesNothing.Error()) != c.restartSafe || marker.Reference.ID != ""):
+				case len(c.kept) == 0 && (marker.Prefix == "" || marker.NotSaved != "" || marker.Reference.ID != ""):
 					b.t.Errorf("not to be kept: %s", r.Value)
 				}
 			})

@@ -155,14 +155,23 @@ func (b *inbox) put(s Settlement) {
 	b.items = append(b.items, s)
 }
 
-// tooLong is what a program gets in place of an answer that doesn't fit.
+// tooLong is what a program gets in place of an answer that doesn't fit. That of a call which failed says so as before.
 func (b *inbox) tooLong(s *Settlement, size int) *schemas.CallError {
 	why := fmt.Sprintf("of %d bytes doesn't fit: replies that a program hasn't taken yet may have %d bytes together, and %d are taken. "+
 		"Ask for less: paginate, or narrow the request.", size, b.limit, b.bytes)
-	if s.local {
-		return &schemas.CallError{Code: schemas.CallInvalidInput, Location: "output", Effect: schemas.NotStarted, Message: "the reply " + why}
+	if s.Err != nil {
+		failed := *s.Err
+		failed.Message = "it failed, and the error " + why
+		return &failed
 	}
-	return &schemas.CallError{Code: schemas.CallToolError, Location: "output", Effect: schemas.Done, Message: "the tool ran, but its reply " + why}
+	if s.local {
+		return &schemas.CallError{
+			Code: schemas.CallInvalidInput, Location: "output", Effect: schemas.NotStarted, Message: "the reply " + why,
+		}
+	}
+	return &schemas.CallError{
+		Code: schemas.CallToolError, Location: "output", Effect: schemas.Done, Message: "the tool ran, but its reply " + why,
+	}
 }
 
 // drop removes an answer that nobody wants any more.

@@ -177,3 +177,51 @@ func TestSpec_W4_PendingStates(t *testing.T) {
 	}
 	waiting(t, got, schemas.ReasonPendingTools, "t sent", "t started", "t queued")
 }
+
+// B2: a leg may have any number of stretches, and each may print a little whatever was printed before: the host keeps no more
+// than a result can have room for, and counts the rest exactly.
+func TestSpec_B2_O2_OutputOfManyStretchesIsBounded(t *testing.T) {
+	engine, err := wasm.NewEngine(t.Context(), wasm.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = engine.Close() }()
+	image, err := engine.NewImage(t.Context(), installText())
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := Spec{Image: image, Limits: limits(), Port: &probe{}, Source: `
+		for (let i = 0; i < 200; i++) { text("x".repeat(498)); try { await results.load("no") } catch {} }
+		json({end: true})`}
+	spec.Limits.OutputBytes = 2048
+	g := newGuest(Deps{Engine: engine}, spec, noLog)
+	defer g.drop()
+	end := g.leg(t.Context(), RunLeg{Deadline: time.Now().Add(time.Minute)})
+	if end.Failure != nil || end.Main == nil || end.Main.Err != nil {
+		t.Fatalf("%+v", end)
+	}
+	kept := 0
+	for _, o := range end.Output {
+		kept += len(o.JSON) + o.Omitted
+	}
+	if len(end.Output) > 6 || kept > 2048+endReserve {
+		t.Errorf("%d items of %d bytes are kept", len(end.Output), kept)
+	}
+	if n := len(end.Output) + end.Dropped.Texts; n != 200 || end.Dropped.Values != 1 || kept+end.Dropped.Bytes != 200*500+len(`{"end":true}`) {
+		t.Errorf("%d texts, %d bytes kept, dropped %+v", n, kept, end.Dropped)
+	}
+}
+
+// E3, E5: where the error of a call doesn't fit, it is still what it was: one that never ran has not run.
+func TestSpec_E3_ErrorsThatDontFit(t *testing.T) {
+	b := inbox{limit: 100}
+	b.put(Settlement{ID: "1", Value: schemas.JSON(strings.Repeat("1", 90))})
+	b.put(Settlement{ID: "2", Err: &schemas.CallError{
+		Code: schemas.CallInvalidInput, Name: "TypeError", Location: "policy", Effect: schemas.NotStarted, Message: strings.Repeat("no ", 10),
+	}})
+	got := b.take()[1].Err
+	if got.Code != schemas.CallInvalidInput || got.Location != "policy" || got.Effect != schemas.NotStarted || strings.Contains(got.Message, "ran") ||
+		!strings.Contains(got.Message, "it failed, and the error of 30 bytes doesn't fit") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -93,12 +93,15 @@ func TestSpec_B4_DirectCallsOfARunAreBounded(t *testing.T) {
 	ended := make(chan error, run.MaxDirects+over)
 	for range cap(ended) {
 		go func() {
-			_, err := r.Direct(t.Context(), schemas.Direct{CallID: "d", Name: "gated", Args: schemas.JSON(`{"n":1}`)})
+			d, err := r.Direct(t.Context(), schemas.Direct{CallID: "d", Name: "gated", Args: schemas.JSON(`{"n":1}`)})
+			if err == nil && d.Call != nil {
+				err = d.Call
+			}
 			ended <- err
 		}()
 	}
 	for range over {
-		if err := <-ended; !errors.Is(err, schemas.RuntimeUnavailable) || !strings.Contains(err.Error(), "256 calls of this run wait") {
+		if err := <-ended; !errors.Is(err, schemas.CallInvalidInput) || !strings.Contains(err.Error(), "256 calls of this run wait") {
 			t.Fatal(err)
 		}
 	}

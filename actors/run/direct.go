@@ -76,8 +76,10 @@ func (r *run) direct(ctx actor.Context, m *Direct) {
 		return
 	}
 	if len(r.directs.looking)+len(r.directs.open) >= MaxDirects {
-		m.Reply(&schemas.Directed{Err: &schemas.Error{Code: schemas.RuntimeUnavailable, Message: fmt.Sprintf(
-			"%d calls of this run wait for their answers already, and this one was not made: wait for some of them, or cancel some", MaxDirects)}})
+		m.Reply(&schemas.Directed{Call: &schemas.CallError{
+			Code: schemas.CallInvalidInput, Location: "policy", Effect: schemas.NotStarted, Message: fmt.Sprintf(
+				"%d calls of this run wait for their answers already, and this one was not made: wait for some of them, or cancel some", MaxDirects),
+		}})
 		return
 	}
 	r.touch(ctx)

@@ -26,7 +26,7 @@ type port struct {
 	record      *record                   // nil unless the run is bound
 	// calls is nil unless hooks see the answers of the run's programs.
 	calls *callLog
-	// gate is nil unless a tool of the catalog is sequential; dry and playbill are nil unless the run is a dry one.
+	// gate is nil unless a tool of the run is sequential; dry and playbill are nil unless the run is a dry one.
 	gate     *gate
 	kept     map[string]*schemas.Call // that wait at the gate, by id; the cell's actor's
 	dry      *understudies
