@@ -19,8 +19,8 @@ var (
 	ErrMalformed = errors.New("malformed message")
 )
 
-// Reason says what became of a message, for programs and models: in the words of the errors above, where it is one of them,
-// without the subject, which is nothing to them (E2).
+// Reason says what became of a message, for programs and models: in the words of the errors above, where it is one of them, and
+// in those of the first cause otherwise, without the subject, which is nothing to them (E2).
 func Reason(err error) string {
 	if e, ok := errors.AsType[*sizeError](err); ok {
 		return e.Error()
@@ -29,6 +29,9 @@ func Reason(err error) string {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
+	}
+	for cause := err; cause != nil; cause = errors.Unwrap(cause) { // what wraps it names the subject
+		err = cause
 	}
 	return err.Error()
 }

@@ -72,7 +72,7 @@ func unanswered(ctx context.Context, command string, timeout time.Duration, err 
 	case errors.Is(err, ErrTooLarge):
 		return nodeFailure(schemas.NotStarted, "%s was not run: %s", command, Reason(err))
 	}
-	return nodeFailure(schemas.Unknown, "%s: %w; %s", command, err, may)
+	return nodeFailure(schemas.Unknown, "%s: %s; %s", command, Reason(err), may)
 }
 
 func nodeFailure(effect schemas.Outcome, format string, args ...any) *schemas.CallError {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/codecell/codecell/bus"
 	"github.com/codecell/codecell/bus/bustest"
 	"github.com/codecell/codecell/schemas"
@@ -169,6 +171,21 @@ func TestSpec_N2_ForgedAnswers(t *testing.T) {
 			wantCallError(t, err, schemas.Unknown, "isn't the node's")
 		})
 	}
+}
+
+// Programs read why there is no answer, and no subject of the bus (E2).
+func TestSpec_N2_UnreadableAnswers(t *testing.T) {
+	conn := bustest.Conn(t)
+	book := bus.NewNodeBook(conn)
+	n := announce(t, conn, newNodeKey(t), "mac")
+	n.pair(book)
+	sub, err := conn.NATS().Subscribe(bus.NodeSubject(n.key.ID()), func(m *nats.Msg) { _ = m.Respond([]byte("\xdd\xff\xff\xff\xff")) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	_, err = book.Invoke(t.Context(), n.key.ID(), "a.b", nil, time.Minute)
+	wantCallError(t, err, schemas.Unknown, "a.b: malformed message; it may have run")
 }
 
 // TestSpec_N2_ManyCallsAtOnce: heartbeats and calls side by side never make a node look gone.

@@ -84,6 +84,11 @@ func TestSpec_U6_OverTheLimitIsRefusedAtTheSender(t *testing.T) {
 	if why := bus.Reason(err); strings.Contains(why, "subject") || !strings.Contains(why, "message too large: 41943") || !strings.Contains(why, "at most 3145728") {
 		t.Errorf("the reason is %q", why)
 	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := bus.Ask[schemas.Answer](gone, c, "some.subject", &schemas.Call{}); bus.Reason(err) != context.Canceled.Error() {
+		t.Errorf("the reason of %v is %q", err, bus.Reason(err))
+	}
 	if _, err := callEcho(t, c, `1`); err != nil {
 		t.Errorf("a small request after it: %v", err)
 	}
