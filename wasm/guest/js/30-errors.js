@@ -228,9 +228,10 @@ const HOST_ERRORS = {
 // hostError makes error, which was created where the program made its call, the host's error: data is its plain fields.
 function hostError(error, data) {
   setHidden(error, "message", data.message);
-  const prototype = HOST_ERRORS[data.name];
+  const kind = hasOwn(data, "name") ? data.name : "Error";
+  const prototype = HOST_ERRORS[kind];
   if (prototype !== undefined) setPrototypeOf(error, prototype);
-  else if (typeof data.name === "string" && data.name !== "Error") setHidden(error, "name", data.name);
+  else if (typeof kind === "string" && kind !== "Error") setHidden(error, "name", kind);
   const names = keys(data);
   for (let i = 0; i < names.length; i++) {
     const name = names[i];

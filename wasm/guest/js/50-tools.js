@@ -9,7 +9,7 @@ let allHandles;
 function makeHandle(tool) {
   const handle = partial(callTool, undefined, tool.ref, tool.callableName);
   rename(handle, tool.callableName);
-  const outside = tool.source === "client" || tool.odd === true;
+  const outside = tool.source === "client" || (hasOwn(tool, "odd") && tool.odd === true);
   for (let i = 0; i < RECORD_FIELDS.length; i++) {
     const field = RECORD_FIELDS[i];
     if (!hasOwn(tool, field)) continue;
@@ -30,6 +30,12 @@ function hear(text) {
   if (!heard) ask("outside", "{}");
   heard = true;
   return text;
+}
+
+// heardOf is what a getter gives that spoken has made, or undefined: no other getter runs. found is an accessor's descriptor.
+function heardOf(found) {
+  const text = mapGet(spokenTexts, found.get);
+  return text === undefined ? undefined : hear(text);
 }
 
 function spoken(target, field, text) {
@@ -55,8 +61,7 @@ function recordOf(handle) {
     const field = RECORD_FIELDS[i];
     if (!hasOwn(handle, field)) continue;
     const found = getOwnPropertyDescriptor(handle, field);
-    const text = mapGet(spokenTexts, found.get);
-    const value = text === undefined ? found.value : hear(text);
+    const value = hasOwn(found, "value") ? found.value : heardOf(found);
     if (typeof value === "string") setField(record, field, value);
   }
   return record;

@@ -5,6 +5,12 @@ import { Guest, run, tool, valueOf } from "./harness.mjs";
 
 const install = { tools: [tool(0, "rec")], mcp: [{ identifier: "gh", serverName: "gh", tools: [{ ref: 1, identifier: "get", toolName: "get" }] }] };
 
+// record is what serialising a tool gives.
+const record = (...of) => {
+  const { ref, ...fields } = tool(...of);
+  return fields;
+};
+
 // Everything that JavaScript lets a program replace, replaced by something that notes the loss and throws.
 const SABOTAGE = `
   const leaks = [];
@@ -50,7 +56,7 @@ test("B1 a program that breaks every built-in still gets its calls, output and v
     const gone = ["JSON", "Map", "Promise", "Error", "TypeError", "RangeError", "Object", "Array", "String", "WeakMap", "Uint8Array", "Symbol", "eval"];
     for (let i = 0; i < gone.length; i++) globalThis[gone[i]] = undefined;
     leaks.length = 0;
-    text("t"); json([1, "two", { a: 3 }]); console.log("c", [1, { b: 2 }], new (Reflect.getPrototypeOf(async () => 1).constructor)("return 1"));
+    text("t"); json([1, "two", { a: 3 }, rec]); console.log("c", [1, { b: 2 }], new (Reflect.getPrototypeOf(async () => 1).constructor)("return 1"));
     const id = setTimeout(() => text("timer"), 1); clearTimeout(setTimeout(() => {}, 5));
     const r = await call;
     let message; try { await rec("bad") } catch (e) { message = e }
@@ -60,11 +66,35 @@ test("B1 a program that breaks every built-in still gets its calls, output and v
   assert.deepEqual(guest.settled, []);
   const call = guest.requests.find((r) => r.kind === "call");
   assert.deepEqual(call.payload, { ref: 0, args: { path: "p", list: [1] } });
-  assert.deepEqual(guest.output.map((o) => o.value), ["t", [1, "two", { a: 3 }], 'c [1,{"b":2}] [Function: anonymous]']);
+  const json = [1, "two", { a: 3 }, record(0, "rec")];
+  assert.deepEqual(guest.output.map((o) => o.value), ["t", json, 'c [1,{"b":2}] [Function: anonymous]']);
   guest.answer([call.id, ["answer", 1]], ["r2", null]);
   assert.deepEqual(guest.output.slice(3).map((o) => o.value), ["timer", []]);
   assert.deepEqual(guest.value, [["answer", 1], { deep: [["answer", 1]] }]);
   assert.deepEqual(guest.unhandled, []);
+});
+
+test("B1 what isn't there isn't looked up on Object.prototype: handles, what a search found, refusals", async () => {
+  const theirs = tool(2, "theirs", { source: "client" });
+  const guest = await run(`
+    const touched = [];
+    for (const name of ["get", "set", "value", "odd", "name", "label", "input", "ok", "error", "location", "toJSON"]) {
+      Object.defineProperty(Object.prototype, name, {
+        __proto__: null, configurable: true, get() { touched[touched.length] = name; throw name }, set() { throw name } });
+    }
+    json([rec, theirs]); console.log(Object.defineProperty({}, "x", { __proto__: null, set() {}, enumerable: true }));
+    const [found] = await catalog.search("x");
+    json(found);
+    let refused; try { await rec() } catch (e) { refused = e }
+    return [touched, refused.message, refused.code]`, { install: { ...install, tools: [...install.tools, theirs] } });
+  assert.deepEqual(guest.settled, []);
+  const found = [1, "MCP.gh.get", { toolName: "get", source: "mcp" }];
+  guest.answer(["r1", [tool(...found)]]);
+  guest.refuse("r2", { message: "no", code: "tool_error" });
+  assert.deepEqual(guest.value, [[], "no", "tool_error"]);
+  assert.deepEqual(guest.output.map((o) => o.value), [
+    [record(0, "rec"), record(2, "theirs", { source: "client" })], '{"x":"[Setter]"}', record(...found),
+  ]);
 });
 
 test("B1 settlement can't be seen, forged or doubled through promises", async () => {
