@@ -37,7 +37,8 @@ func TestSpec_O5_J2_Case55_WordsOfClientsAreMarkedForOlderPrograms(t *testing.T)
 	run := open(t, olderNode(t), "a")
 	bringing(t, run, says("theirs", "hello", nil))
 	for code, want := range map[string]bool{
-		`return ALL_TOOLS`: true,
+		`return ALL_TOOLS`:       true,
+		`console.log(ALL_TOOLS)`: true,
 		`return ALL_TOOLS.find((t) => t.source === "client").description`: true,
 		`return ALL_TOOLS.filter((t) => t.source !== "client")`:           false,
 	} {

@@ -1,4 +1,5 @@
-// console (G5): bounded text of values, made without running any code of the program: no getters, no toJSON, no traps.
+// console (G5): bounded text of values, made without running any code of the program: no getters, no toJSON, no traps. Fields
+// of tools that are getters of ours are shown, and count as read (O5).
 
 const CONSOLE = {
   __proto__: null,
@@ -198,6 +199,8 @@ function inspectProperty(object, name, depth, path, inspection) {
   const found = getOwnPropertyDescriptor(object, name);
   if (found === undefined) return quote("[empty]");
   if (hasOwn(found, "value")) return inspectJSON(found.value, depth, path, inspection);
+  const said = heardOf(found);
+  if (said !== undefined) return inspectJSON(said, depth, path, inspection);
   inspection.left--;
   if (found.set === undefined) return quote("[Getter]");
   return quote(found.get === undefined ? "[Setter]" : "[Getter/Setter]");
