@@ -10,7 +10,7 @@ type Leg struct {
 	Cancelled []string
 	// Output was appended by the program. After a stop, it's what was accepted before.
 	Output []Output
-	// OmittedBytes counts the payload bytes of this leg's output that Limits.OutputBytes left no room for.
+	// OmittedBytes counts the payload bytes of this leg's output that Limits.OutputBytes and LegOutputBytes left no room for.
 	OmittedBytes int64
 	// DroppedValues and DroppedTexts count the output items of which nothing was kept: those of kind json, and the others.
 	DroppedValues, DroppedTexts int

@@ -25,7 +25,10 @@ function logValues(...values) {
 // spawnArguments is the input of the tool that starts an agent. What the program gives comes last, and wins.
 function spawnArguments(task) {
   const what = typeof task === "string" ? "" : notAnObject(task);
-  if (what !== "") throw new NativeTypeError('agents.run: the argument must be the task, a string, or an object such as { task: "…" }, not ' + what);
+  if (what !== "") {
+    throw new NativeTypeError(
+      'agents.run: the argument must be the task, a string, or an object such as { task: "…" }, not ' + what);
+  }
   const given = typeof task === "string" ? '{"task":' + quote(task) + "}" : encodeArguments("agents.run", task);
   const ours = '{"scope":"cell"' + (phaseNow === "" ? "" : ',"phase":' + quote(phaseNow));
   return given === "{}" ? ours + "}" : ours + "," + slice(given, 1);
@@ -59,16 +62,19 @@ function runAgent(tools, task) {
         const status = fieldOf(result, "status");
         if (status === "failed" || status === "cancelled") {
           const label = fieldOf(result, "label");
-          const message = "agents.run: agent " + (label === undefined ? id : label) + " " + status + ": " + fieldOf(result, "error");
+          const message = "agents.run: agent " + (label === undefined ? id : label) + " " + status + ": " +
+            fieldOf(result, "error");
           return reject(hostError(error, {
-            __proto__: null, message, code: "tool_error", location: "tool", effectStatus: "failed", agent: id, text: fieldOf(result, "text"),
+            __proto__: null, message, code: "tool_error", location: "tool", effectStatus: "failed", agent: id,
+            text: fieldOf(result, "text"),
           }));
         }
         // A placeholder of a dry run has no result.
         const made = { id };
         for (let i = 0; i < ANSWER_FIELDS.length; i++) {
-          const value = fieldOf(result, ANSWER_FIELDS[i]);
-          if (value !== undefined || ANSWER_FIELDS[i] === "text") setField(made, ANSWER_FIELDS[i], value === undefined ? "" : value);
+          const field = ANSWER_FIELDS[i];
+          const value = fieldOf(result, field);
+          if (value !== undefined || field === "text") setField(made, field, value === undefined ? "" : value);
         }
         resolve(made);
       });

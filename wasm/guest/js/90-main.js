@@ -172,7 +172,8 @@ function guarded(name, fn) {
 // controller is called once in the life of an image, with the host function and the JSON text of the admitted catalog:
 //
 //   {"tools": [{"ref", "callableName", "toolName", "label"?, "description", "source", "input"?, "output"?, "apiPath"?}],
-//    "mcp": [{"identifier", "serverName", "tools": [{"ref", "identifier", "toolName"}]}],
+//    "mcp": [{"identifier", "serverName", "tools": [{"ref", "identifier", "toolName", "odd"?}],
+//             "resources"?: {name: ref}, "prompts"?: {name: ref}}],
 //    "features": {"store"?, "results"?, "namespaces"?, "skills"?, "skillSearch"?},
 //    "namespaces"?: [{"name", "scope"}],
 //    "nodes"?: the ref of the native nodes tool,
