@@ -3,7 +3,7 @@ package schemas
 // Identity is who a run acts for. It is fixed when the run is opened; every nested call
 // carries it (P2), and a wait must show the same one (W2).
 type Identity struct {
-	// Agent is the configured agent, the key of agents.entries. Empty means "default".
+	// Agent is the configured agent, the key of agents.entries; "default" where there is none. Runs refuse an empty one.
 	Agent string `msgpack:"agent" json:"agent"`
 	// SessionID is one conversation; SessionKey is the name under which a session is found again.
 	SessionID  string `msgpack:"session_id" json:"sessionId"`
