@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -104,6 +105,9 @@ func (a *app) exec(ctx context.Context, in schemas.ExecInput, how execHow) error
 		return err
 	}
 	defer a.showApprovals(ctx, l, func(at schemas.Address) bool { return at.Host == run.Host && at.Run == run.ID })()
+	if err := ctx.Err(); err != nil {
+		return err // nothing has begun
+	}
 	callID := newCallID("cli")
 	result, err := a.ask(ctx, "running", func(ctx context.Context) (*schemas.Result, error) {
 		return run.Exec(ctx, schemas.Exec{CallID: callID, Input: input})
@@ -115,7 +119,8 @@ func (a *app) exec(ctx context.Context, in schemas.ExecInput, how execHow) error
 		return a.waitOut(ctx, client, result)
 	}
 	if l.node != nil {
-		return a.finish(result, "The cell ends with this process. Use --wait to go on here, or start a host with `codecell up --listen 127.0.0.1:4222` and run against it with --bus.")
+		return a.finish(result, "The cell ends with this process. Use --wait to go on here, or start a host with "+
+			"`codecell up --listen 127.0.0.1:4222` and run against it with --bus.")
 	}
 	return a.finish(result, a.goOn(result))
 }
@@ -146,8 +151,12 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// interruptReason is what the feed says of a program that Ctrl-C ended.
-const interruptReason = "interrupted"
+const (
+	// interruptReason is what the feed says of a program that Ctrl-C ended.
+	interruptReason = "interrupted"
+	// endAgain is the pause before a program that hasn't answered is told again to end.
+	endAgain = time.Second
+)
 
 // ask gets a result. A command that is told to end meanwhile ends its program: whoever asked for that doesn't want what is left
 // half done, but what the program has said and which calls it has made (E5), so the result is still waited for.
@@ -173,20 +182,32 @@ func (a *app) ask(
 	}
 	late, cancel := context.WithTimeout(asked, closeTimeout)
 	defer cancel()
-	text := "interrupted: the program was cancelled"
-	if err := end(late); err != nil {
-		text = "interrupted, and the program could not be cancelled: " + message(err)
+	refused := end(late)
+	if refused != nil {
 		stop()
 	}
-	select {
-	case got := <-answers:
-		// The request may have come after the end, and then nobody knows the cell any more.
-		if got.err == nil && got.result.Status != schemas.StatusWaiting && got.result.Code != schemas.InvalidInput {
-			return got.result, nil
+	again := time.NewTicker(endAgain)
+	defer again.Stop()
+	text := "interrupted: the program was cancelled"
+	var got answer
+	for waiting := true; waiting; {
+		select {
+		case got = <-answers:
+			waiting = false
+		case <-again.C:
+			_ = end(late) // the first may have overtaken the request, and a host doesn't remember calls that it doesn't know
+		case <-late.Done():
+			stop()
+			got, waiting = <-answers, false
+			text = "interrupted: the program was told to end, and has not answered"
 		}
-	case <-late.Done():
-		stop()
-		<-answers
+	}
+	if refused != nil {
+		text = "interrupted, and the program could not be cancelled: " + message(refused)
+	}
+	// The request may have come after the end, and then nobody knows the cell any more.
+	if got.err == nil && got.result.Status != schemas.StatusWaiting && got.result.Code != schemas.InvalidInput {
+		return got.result, nil
 	}
 	return &schemas.Result{Status: schemas.StatusFailed, Code: schemas.Aborted, Error: text}, nil
 }
