@@ -75,11 +75,17 @@ func (s *mcpSession) waitFor(ctx context.Context, wait schemas.Wait) (*schemas.R
 	if err != nil {
 		return nil, err
 	}
-	return run.WaitAs(ctx, wait.CallID, wait.RunID)
+	result, err := run.WaitAs(ctx, wait.CallID, wait.RunID)
+	if err == nil && result.Code == schemas.RuntimeUnavailable {
+		s.lost(run)
+	}
+	return result, err
 }
 
 // call does what all tools have in common. The error of do is for a call whose answer nobody wants.
-func (s *mcpSession) call(ctx context.Context, req *mcp.CallToolRequest, do func(schemas.JSON) (*mcp.CallToolResult, error)) (*mcp.CallToolResult, error) {
+func (s *mcpSession) call(
+	ctx context.Context, req *mcp.CallToolRequest, do func(schemas.JSON) (*mcp.CallToolResult, error),
+) (*mcp.CallToolResult, error) {
 	if s.service.refuses() {
 		return modelResult(failure(errDraining)), nil
 	}

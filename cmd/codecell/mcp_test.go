@@ -293,13 +293,19 @@ func TestSpec_U5_MCPSurvivesItsHost(t *testing.T) {
 		t.Errorf("listed when the host had just gone, and another was there: %v", tools)
 	}
 	parked = client.exec(`await yield_control()`)
-	host()
+	fourth := host()
 	third.stop()
 	if got := client.wait(parked.RunID); got.Code != "runtime_unavailable" || !strings.Contains(got.Error, "was not started") {
 		t.Errorf("a cell that went with its host: %+v", got)
 	}
 	if got := client.exec(`return 4`); string(got.Value) != "4" {
 		t.Errorf("after a wait has told that the host is gone: %+v", got)
+	}
+	host()
+	fourth.stop()
+	client.wait("nonsense") // tells at most that the host is gone
+	if got := client.wait("nonsense"); got.Code != "invalid_input" {
+		t.Errorf("a wait for nonsense after one has told that the host is gone: %+v", got)
 	}
 }
 
