@@ -52,11 +52,11 @@ type desk struct {
 	idle    chan struct{} // closed when closed and nothing is held
 }
 
-// runGate counts the running calls of one run. last is the one that got its place last.
+// runGate counts the running calls of one run. last is the turn of the one that got its place last.
 type runGate struct {
 	running int
 	alone   bool
-	last    *held
+	last    *turn
 }
 
 func newDesk(limit, queueLimit int, start func(*held)) *desk {
@@ -133,10 +133,8 @@ func (d *desk) launch(h *held) {
 		h.back = nil
 		return
 	}
-	if g.last != nil {
-		h.turn.after = g.last.turn.watch()
-	}
-	g.last = h
+	h.turn.before = g.last.pending()
+	g.last = &h.turn
 	select {
 	case d.next <- h:
 	default:
@@ -155,8 +153,8 @@ func (d *desk) release(h *held) {
 	g := d.runs[run]
 	if g.running--; g.running == 0 {
 		delete(d.runs, run)
-	} else if g.last == h {
-		g.last = nil
+	} else if g.last == &h.turn {
+		g.last = h.turn.pending()
 	}
 }
 
@@ -164,7 +162,7 @@ func (d *desk) release(h *held) {
 func (d *desk) pause(h *held) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h.turn.begin()
+	h.turn.leave()
 	d.release(h)
 	d.pump()
 }
@@ -217,7 +215,7 @@ func (d *desk) done(h *held, answer *schemas.Answer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.calls, h.key)
-	h.turn.begin()
+	h.turn.leave()
 	d.release(h)
 	d.recent.add(h.key, answer, h.stopped)
 	d.pump()

@@ -68,11 +68,11 @@ func (e *Executor) repeat(h *held, before *entryOf) {
 // run takes a call through the pipeline and answers it. It is the desk's start.
 func (e *Executor) run(h *held) {
 	if len(e.pipeline.Before) > 0 { // which may take seconds
-		e.desk.pass(h)
+		e.desk.leave(h)
 	}
 	value, fail := e.pipeline.run(h.ctx, h.call, h.target, func(ctx context.Context, call *schemas.Call) (schemas.JSON, error) {
 		defer h.progress.end()
-		if by, ok := h.owner.provider.(holder); ok {
+		if by := holderOf(h.owner.provider); by != nil {
 			return by.callHeld(ctx, call, e.reporter(h), h)
 		}
 		if err := h.awaitTurn(); err != nil {

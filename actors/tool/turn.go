@@ -12,35 +12,58 @@ type holder interface {
 	callHeld(ctx context.Context, call *schemas.Call, progress Progress, h *held) (schemas.JSON, error)
 }
 
+// holderOf gives a provider as a holder, or nil. That it has the method isn't enough: who embeds one of ours has it too, and
+// a Call of its own that mustn't be passed by.
+func holderOf(p Provider) holder {
+	switch p.(type) {
+	case *FuncSet, *core, *agents, *Server, *Services:
+		return p.(holder)
+	}
+	return nil
+}
+
 // turn is a call's place in the order in which the calls of a run got to run: they reach their tools in it. Goroutines
 // start in any order, and a program that starts two writes at once means the first one first. A call waits only until the
 // one before it is at its tool, and never for what may take its time: hooks, people, and the tool itself. What else may
 // hold one up, such as a server that is started again, holds up the others for turnPatience at most.
 //
-// But for after, its fields are guarded by the desk.
+// Its fields are guarded by the desk; before is also read by calls that have seen passed closed, and doesn't change then.
 type turn struct {
-	after  <-chan struct{} // closed when the call before has begun; nil if it had
-	begun  bool
-	passed chan struct{} // made if another call waits for this one
+	// before is the call to wait for, nil if there is none. A call that has left keeps its own for those that wait for it.
+	before *turn
+	over   bool          // the call has begun, or left the order before it could
+	passed chan struct{} // closed when it is over; made if another call waits for it
 }
 
-// watch gives a channel that is closed when the call begins, or nil if it has.
-func (t *turn) watch() <-chan struct{} {
-	if t.begun {
-		return nil
+// pending gives the turn that a call after t has to wait for: t, or the one before it if t has left, or nil.
+func (t *turn) pending() *turn {
+	for t != nil && t.over {
+		t = t.before
 	}
-	if t.passed == nil {
+	if t != nil && t.passed == nil {
 		t.passed = make(chan struct{})
 	}
-	return t.passed
+	return t
 }
 
 // begin lets the next call go on.
 func (t *turn) begin() {
-	if t.begun {
-		return
+	if !t.over {
+		t.before = nil
+		t.end()
 	}
-	t.begun = true
+}
+
+// leave takes a call that hasn't begun out of the order: who waits for it waits for the one before it.
+func (t *turn) leave() {
+	if !t.over {
+		t.before = t.before.pending()
+		t.end()
+	}
+}
+
+func (t *turn) end() {
+	t.over = true
 	if t.passed != nil {
 		close(t.passed)
 	}
@@ -52,21 +75,24 @@ const turnPatience = 100 * time.Millisecond
 // await returns when it is a call's turn, or with the error of its context. The call has the turn until it passes it on,
 // which it does by ending if by nothing else.
 func (d *desk) await(h *held) error {
-	if h.turn.after == nil {
-		return nil
-	}
-	select {
-	case <-h.turn.after: // as nearly always
-		return nil
-	default:
-	}
-	patience := time.NewTimer(turnPatience)
-	defer patience.Stop()
-	select {
-	case <-h.turn.after:
-	case <-patience.C:
-	case <-h.ctx.Done():
-		return h.ctx.Err()
+	var patience *time.Timer
+	for t := h.turn.before; t != nil; t = t.before {
+		select {
+		case <-t.passed: // as nearly always
+			continue
+		default:
+		}
+		if patience == nil {
+			patience = time.NewTimer(turnPatience)
+			defer patience.Stop()
+		}
+		select {
+		case <-t.passed:
+		case <-patience.C:
+			return nil
+		case <-h.ctx.Done():
+			return h.ctx.Err()
+		}
 	}
 	return nil
 }
@@ -76,6 +102,13 @@ func (d *desk) pass(h *held) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h.turn.begin()
+}
+
+// leave lets later calls of the run overtake h, and not those before it.
+func (d *desk) leave(h *held) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h.turn.leave()
 }
 
 // awaitTurn returns when a call may go to its tool.
