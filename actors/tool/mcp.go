@@ -40,7 +40,7 @@ type Server struct {
 	session *mcpSession
 	// recovering: the outcome of an attempt to connect is near, and worth waiting for.
 	recovering bool
-	turn       chan struct{} // closed and replaced when session or recovering changes
+	settled    chan struct{} // closed and replaced when session or recovering changes
 	closing    context.Context
 }
 
@@ -54,7 +54,7 @@ func MCP(name string, cfg schemas.MCPServer, log *slog.Logger) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{
 		name: name, cfg: cfg, log: log, changed: newSignal(), stop: stop,
-		first: make(chan struct{}), done: make(chan struct{}), turn: make(chan struct{}),
+		first: make(chan struct{}), done: make(chan struct{}), settled: make(chan struct{}),
 		recovering: true, closing: ctx,
 	}
 	s.offer = schemas.Registration{
@@ -95,7 +95,7 @@ func (s *Server) Call(ctx context.Context, call *schemas.Call, progress Progress
 	}
 	for tries := 0; ; tries++ {
 		s.mu.Lock()
-		session, turn, wait := s.session, s.turn, s.recovering
+		session, settled, wait := s.session, s.settled, s.recovering
 		s.mu.Unlock()
 		if session != nil {
 			var value schemas.JSON
@@ -129,7 +129,7 @@ func (s *Server) Call(ctx context.Context, call *schemas.Call, progress Progress
 			}
 		}
 		select {
-		case <-turn:
+		case <-settled:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -268,8 +268,8 @@ func (s *Server) trouble(text string) {
 func (s *Server) settle(session *mcpSession, recovering bool, offer schemas.Registration) {
 	s.mu.Lock()
 	s.session, s.recovering, s.offer = session, recovering, offer
-	close(s.turn)
-	s.turn = make(chan struct{})
+	close(s.settled)
+	s.settled = make(chan struct{})
 	s.mu.Unlock()
 	s.changed.note()
 }

@@ -23,10 +23,10 @@ import (
 type forgetful struct {
 	body string
 
-	mu     sync.Mutex
-	known  map[string]bool
-	always bool // it knows no session for any call
-	calls  int
+	mu    sync.Mutex
+	known map[string]bool
+	never string // it knows no session for this method
+	calls int
 }
 
 func (f *forgetful) forget() {
@@ -54,7 +54,7 @@ func (f *forgetful) serve(t *testing.T) *Server {
 		sent, _ := io.ReadAll(r.Body)
 		session := r.Header.Get(sessionHeader)
 		f.mu.Lock()
-		lost := session != "" && (!f.known[session] || f.always && strings.Contains(string(sent), "tools/call"))
+		lost := session != "" && (!f.known[session] || f.never != "" && strings.Contains(string(sent), f.never))
 		f.mu.Unlock()
 		if lost {
 			id := "0"
@@ -112,10 +112,19 @@ func TestSpec_M7_Case65_ForgottenSessions(t *testing.T) {
 // A call for which no session lasts comes to an end, and hasn't started.
 func TestSpec_M7_Case65_SessionsThatNeverLast(t *testing.T) {
 	t.Parallel()
-	f := &forgetful{body: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`, always: true}
+	f := &forgetful{body: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`, never: "tools/call"}
 	_, err := through(t, f.serve(t), "count", `{}`)
 	if err == nil || err.Effect != schemas.NotStarted || err.Location != atTransport || f.calls != 0 {
 		t.Errorf("%+v, %d calls", err, f.calls)
+	}
+}
+
+// A server that forgets the session before it has listed its tools is said to have.
+func TestSpec_M7_Case65_SessionsForgottenBeforeTheList(t *testing.T) {
+	t.Parallel()
+	f := &forgetful{body: `session not found`, never: "tools/list"}
+	if got := f.serve(t).Offer().Problems; len(got) != 1 || !strings.HasSuffix(got[0], "can't list its tools: it has forgotten the session") {
+		t.Errorf("problems: %q", got)
 	}
 }
 

@@ -139,6 +139,8 @@ func (s *mcpSession) because(err error) error {
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		text = "it didn't answer in time"
+	case errors.Is(err, mcp.ErrSessionMissing): // in its own words there is the id of the session
+		text = "it has forgotten the session"
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
 		text = "it closed the connection"
 		if s.proc != nil {
