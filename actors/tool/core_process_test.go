@@ -37,10 +37,12 @@ func TestCore_ProcessInput(t *testing.T) {
 			t.Errorf("%v is taken", args)
 		}
 	}
-	// One whose input was never open says what to do.
-	id = wants[execResult](t, p, "exec", in{"command": "sleep 1000", "yieldMs": 0}).SessionID
-	if _, err := do[processResult](t, p, "process", in{"action": "input", "sessionId": id, "data": "x"}); err == nil || !strings.Contains(err.Error(), "background: true") {
-		t.Error(err)
+	// One whose input was never open says what to do, also where it hasn't read what it was started with.
+	for _, stdin := range []string{"", strings.Repeat("x", 1<<20)} {
+		id = wants[execResult](t, p, "exec", in{"command": "sleep 1000", "yieldMs": 0, "stdin": stdin}).SessionID
+		if _, err := do[processResult](t, p, "process", in{"action": "input", "sessionId": id, "data": "x"}); err == nil || !strings.Contains(err.Error(), "background: true") {
+			t.Error(err)
+		}
 	}
 }
 

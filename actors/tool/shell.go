@@ -30,6 +30,7 @@ type shell struct {
 	cmd   *exec.Cmd
 	over  chan struct{} // closed when it has ended and its output is complete
 	fed   chan struct{} // closed when the input that it was started with is written; nil without one
+	open  bool          // its input takes more than that
 
 	mu    sync.Mutex
 	stdin *os.File // nil: closed
@@ -88,6 +89,7 @@ func (s *shell) start(env []string, dir, input string, open bool, timeout time.D
 	s.cmd.Dir, s.cmd.Env = dir, env
 	s.cmd.Stdout, s.cmd.Stderr = w, w
 	ownGroup(s.cmd)
+	s.open = open
 	var stdin *os.File
 	if input != "" || open {
 		theirs, ours, err := os.Pipe()
@@ -234,11 +236,9 @@ func (s *shell) closeInput() {
 
 // input writes to the command's input, and says how much of it the command's pipe has taken.
 func (s *shell) input(ctx context.Context, data string) (int, error) {
-	s.mu.Lock()
-	stdin := s.stdin
-	s.mu.Unlock()
-	if stdin == nil {
-		return 0, errors.New("its input is closed: to write to a command start it with background: true")
+	closed := errors.New("its input is closed: to write to a command start it with background: true")
+	if !s.open {
+		return 0, closed
 	}
 	patient, done := context.WithTimeout(ctx, inputPatience)
 	defer done()
@@ -248,6 +248,12 @@ func (s *shell) input(ctx context.Context, data string) (int, error) {
 		case <-patient.Done():
 			return 0, errors.New("it hasn't read yet what it was started with")
 		}
+	}
+	s.mu.Lock()
+	stdin := s.stdin
+	s.mu.Unlock()
+	if stdin == nil {
+		return 0, closed
 	}
 	end, _ := patient.Deadline()
 	_ = stdin.SetWriteDeadline(end)
