@@ -116,20 +116,23 @@ func (c *core) Close(ctx context.Context) error {
 	return c.workspace.close()
 }
 
-// coreTool makes one core tool of a function on its decoded arguments.
+// coreTool makes one core tool of a function on its decoded arguments. Unlike [Raw] it needn't look whether the result is JSON.
 func coreTool[In, Out any](name, description, parameters, output string, run func(ctx context.Context, in In) (Out, error)) Func {
 	t := schemas.Tool{Name: name, Description: description, Parameters: schemas.JSON(parameters), Output: schemas.JSON(output)}
-	return Raw(t, func(ctx context.Context, args schemas.JSON) (schemas.JSON, error) {
+	return Func{tool: t, call: func(ctx context.Context, args schemas.JSON) (schemas.JSON, error) {
 		var in In
 		if err := json.Unmarshal(args, &in); err != nil {
 			return nil, refused(schemas.CallInputContract, atInput, "%s: the arguments don't fit: %v", name, err)
+		}
+		if err := takeTurn(ctx); err != nil {
+			return nil, err
 		}
 		out, err := run(ctx, in)
 		if err != nil {
 			return nil, err
 		}
 		return encode(out)
-	})
+	}}
 }
 
 // pageTool makes a core tool that reads.
