@@ -54,7 +54,8 @@ type Record struct {
 	Args  schemas.JSON
 	Value schemas.JSON
 	Err   *schemas.CallError
-	// Dispatched: the call reached its tool.
+	// Dispatched: the call was handed to its provider. It may have ended there before its tool began: Err has what is known of
+	// its effect.
 	Dispatched bool
 	Duration   time.Duration
 }
@@ -74,7 +75,7 @@ type Pipeline struct {
 	ApprovalTimeout time.Duration
 	After           []After
 	Recorder        Recorder
-	// Dispatching is told right before a call reaches its tool. It must not block.
+	// Dispatching is told right before a call is handed to its provider, where it may still await its turn. It must not block.
 	Dispatching func(call *schemas.Call)
 }
 
