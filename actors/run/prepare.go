@@ -67,10 +67,14 @@ func prepare(ctx context.Context, spec *Spec, m *Exec) *prepared {
 // JavaScript may be a program by its types.
 func (r reach) checkProgram(in schemas.ExecInput) *schemas.Error {
 	if in.Language == schemas.LanguageTypeScript {
+		err := r.checkShell(in.Code)
+		if err == nil {
+			return nil // as nearly always, and nothing was parsed
+		}
 		if parsed, _ := readInert(in.Code); !parsed {
 			return nil
 		}
-		return r.checkShell(in.Code)
+		return err
 	}
 	return r.checkSource(in.Code)
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,20 @@ func TestSpec_J1_JavaScriptNeverMeetsTheTransformer(t *testing.T) {
 		&schemas.Result{Status: schemas.StatusFailed, Code: schemas.InvalidInput, Error: "SyntaxError: x"})
 	if got == nil || got.Error != "SyntaxError: x" {
 		t.Errorf("the answer isn't given at once: %+v", got)
+	}
+}
+
+// J1, X4: a program in TypeScript isn't parsed for the sake of shell text that it can't be, however long it is.
+func TestSpec_J1_X4_TypeScriptIsNotParsedInVain(t *testing.T) {
+	in := schemas.ExecInput{Language: schemas.LanguageTypeScript, Code: strings.Repeat("f(1)\n", 1000)}
+	if n := testing.AllocsPerRun(10, func() { _ = reach202607.checkProgram(in) }); n > 100 {
+		t.Errorf("%v allocations", n)
+	}
+	for code, refused := range map[string]bool{"ls -la": true, "git status": false, "node: number = 1": false, "#!/bin/sh": false} {
+		in.Code = code
+		if err := reach202607.checkProgram(in); (err != nil) != refused {
+			t.Errorf("%s: %v", code, err)
+		}
 	}
 }
 
