@@ -18,7 +18,7 @@ func TestSpec_X4_RefusesShellText(t *testing.T) {
 		"exit 1", "exit", "set -e\nls", "set -euo pipefail\ncd x", "chmod +x run.sh", "date +%s", "time ls", "nohup x &", "sleep 5; ls",
 		"!ls -la", "source .env", "dir", "timeout 5 ls",
 	} {
-		err := CheckSource(source)
+		err := reachCurrent.checkSource(source)
 		if err == nil {
 			t.Errorf("accepted %q", source)
 			continue
@@ -39,7 +39,7 @@ func TestSpec_X4_AcceptsProgramsThatLookAlike(t *testing.T) {
 		"if (a) { b() }", "while (i < 3) i++", "const test = f => f; test (x => x)",
 		"test\n(1)", "set = new Set()", "time * 2 > f()", "!ready && f()", "exit ?? f()", "date +f()", "let time = 1; time +1",
 	} {
-		if err := CheckSource(source); err != nil {
+		if err := reachCurrent.checkSource(source); err != nil {
 			t.Errorf("refused %q: %v", source, err)
 		}
 	}

@@ -18,8 +18,7 @@ import (
 const modulesOff = "module access is off: a program has no import, import(), import.meta, export or require. " +
 	"Files, network and processes are reached through tools, called as this tool's description says. No tools were dispatched."
 
-// CheckSource refuses shell text (X4) and a program of the current contract that reaches for modules (X3), before any
-// guest sees it.
+// checkSource refuses shell text (X4) and a program that reaches for modules (X3), before any guest sees it.
 //
 // The program is parsed, never scanned: module-looking text in strings, comments, regular
 // expressions, property names and methods is fine, and so are a program's own bindings
@@ -27,9 +26,6 @@ const modulesOff = "module access is off: a program has no import, import(), imp
 //
 // A program that this parser can't read is left to the engine, which is the authority on
 // syntax; should it run, the guest has no module loader and no require to find.
-func CheckSource(source string) *schemas.Error { return reachCurrent.checkSource(source) }
-
-// checkSource is CheckSource for programs that reach tools in this way.
 func (r reach) checkSource(source string) *schemas.Error {
 	if err := r.checkShell(source); err != nil {
 		return err
@@ -37,7 +33,7 @@ func (r reach) checkSource(source string) *schemas.Error {
 	return checkModules(source)
 }
 
-// checkModules is CheckSource for what is known to be no shell text.
+// checkModules is checkSource for what is known to be no shell text.
 func checkModules(source string) *schemas.Error {
 	if !mentionsModules(source) {
 		return nil
@@ -106,9 +102,14 @@ func statementUse(source string, err error) string {
 
 // position says where a use begins: its line, and its column in UTF-16 units, as all places that a model reads (X5).
 func position(what, source string, offset int) string {
+	line, column := placeOf(source, offset)
+	return fmt.Sprintf("%s at line %d, column %d", what, line, column)
+}
+
+// placeOf is the line of an offset, and its column in UTF-16 units, both from 1. Only line feeds begin lines here.
+func placeOf(source string, offset int) (line, column int) {
 	before := source[:offset]
-	return fmt.Sprintf("%s at line %d, column %d", what,
-		1+strings.Count(before, "\n"), 1+utf16Length(before[strings.LastIndexByte(before, '\n')+1:]))
+	return 1 + strings.Count(before, "\n"), 1 + utf16Length(before[strings.LastIndexByte(before, '\n')+1:])
 }
 
 // offsetOfRune is where a line's column, in characters from 1, lies in the source.

@@ -54,19 +54,22 @@ func TestSpec_J1_TokensKeepTheirPlaces(t *testing.T) {
 // J1, Case 7c: diagnostics are at the line and column of the submitted source.
 func TestSpec_J1_Case7_DiagnosticsKnowThePlace(t *testing.T) {
 	for source, want := range map[string]transformed{
-		"const a: number = 1\nlet q: number = ;":  {Message: `Unexpected ";"`, Line: 2, Column: 17},
-		"const é: string = '\U0001F680' let":      {Message: `Expected ";" but found "let"`, Line: 1, Column: 24},
-		"if (true) {\n  f(":                       {Message: `unexpected end of the program (Unexpected "}")`, Line: 2, Column: 5},
-		"}); evil(); (async()=>{":                 {Message: `Unexpected ")"`, Line: 1, Column: 2},
-		"import fs from 'fs'":                     {Message: `Unexpected "fs"`, Line: 1, Column: 1, Module: "an import statement"},
-		"const a = 1\n  import\n\t{ b } from 'b'": {Message: `Unexpected "{"`, Line: 2, Column: 3, Module: "an import statement"},
-		"let a: any = \\u0069mport('x')":          {Message: `Unexpected "\\u0069mport"`, Line: 1, Column: 14, Module: "import"},
-		"await im\\u{70}ort('x')":                 {Message: `Unexpected "im\\u{70}ort"`, Line: 1, Column: 7, Module: "import"},
-		"import type X from 'x'":                  {Message: `Unexpected "type"`, Line: 1, Column: 1, Module: "an import statement"},
-		"import x = require('x')":                 {Message: `Unexpected "x"`, Line: 1, Column: 1, Module: "an import statement"},
-		"return 1\nexport const a: number = 1":    {Message: `Unexpected "export"`, Line: 2, Column: 1, Module: "an export statement"},
-		"export type A = 1":                       {Message: `Unexpected "export"`, Line: 1, Column: 1, Module: "an export statement"},
-		"const ximport = 1; ximport 2":            {Message: `Expected ";" but found "2"`, Line: 1, Column: 28},
+		"const a: number = 1\nlet q: number = ;":   {Message: `Unexpected ";"`, Line: 2, Column: 17},
+		"const é: string = '\U0001F680' let":       {Message: `Expected ";" but found "let"`, Line: 1, Column: 24},
+		"if (true) {\n  f(":                        {Message: `unexpected end of the program (Unexpected "}")`, Line: 2, Column: 5},
+		"}); evil(); (async()=>{":                  {Message: `Unexpected ")"`, Line: 1, Column: 2},
+		"import fs from 'fs'":                      {Message: `Unexpected "fs"`, Line: 1, Column: 1, Module: "an import statement"},
+		"const a = 1\n  import\n\t{ b } from 'b'":  {Message: `Unexpected "{"`, Line: 2, Column: 3, Module: "an import statement"},
+		"let a: any = \\u0069mport('x')":           {Message: `Unexpected "\\u0069mport"`, Line: 1, Column: 14, Module: "import"},
+		"await im\\u{70}ort('x')":                  {Message: `Unexpected "im\\u{70}ort"`, Line: 1, Column: 7, Module: "import"},
+		"import type X from 'x'":                   {Message: `Unexpected "type"`, Line: 1, Column: 1, Module: "an import statement"},
+		"import x = require('x')":                  {Message: `Unexpected "x"`, Line: 1, Column: 1, Module: "an import statement"},
+		"return 1\nexport const a: number = 1":     {Message: `Unexpected "export"`, Line: 2, Column: 1, Module: "an export statement"},
+		"export type A = 1":                        {Message: `Unexpected "export"`, Line: 1, Column: 1, Module: "an export statement"},
+		"const a = '\u2028';\r\rlet q: number = ;": {Message: `Unexpected ";"`, Line: 1, Column: 33},
+		"/* \u2029 */\nimport fs from 'fs'":        {Message: `Unexpected "fs"`, Line: 2, Column: 1, Module: "an import statement"},
+		"/* \u2028 */ f(\r":                        {Message: `unexpected end of the program (Unexpected "}")`, Line: 1, Column: 12},
+		"const ximport = 1; ximport 2":             {Message: `Expected ";" but found "2"`, Line: 1, Column: 28},
 	} {
 		if got := *runTransformer(source); got != want {
 			t.Errorf("%q\ngot  %+v\nwant %+v", source, got, want)

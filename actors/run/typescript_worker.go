@@ -99,7 +99,8 @@ func sameProgram(a, b string) bool {
 // printJavaScript gives a program in the one form that its meaning has, if it is JavaScript.
 func printJavaScript(code string) (printed string, ok bool) {
 	result := api.Transform(code, api.TransformOptions{
-		Loader: api.LoaderJS, Target: api.ESNext, LogLevel: api.LogLevelSilent, MinifyWhitespace: true, LegalComments: api.LegalCommentsNone,
+		Loader: api.LoaderJS, Target: api.ESNext, LogLevel: api.LogLevelSilent,
+		MinifyWhitespace: true, LegalComments: api.LegalCommentsNone,
 	})
 	return string(result.Code), len(result.Errors) == 0
 }
@@ -110,16 +111,15 @@ func diagnose(source string, m *api.Message) *transformed {
 	if m.Location == nil {
 		return t
 	}
-	t.Line = m.Location.Line - 1 // that of the head
-	if last := strings.Count(source, "\n") + 1; t.Line > last {
+	line := m.Location.Line - 1 // that of the head
+	if inTail := offsetOf(source+"\n", line, 0) > len(source); inTail {
 		t.Message = "unexpected end of the program (" + m.Text + ")"
-		t.Line, t.Column = last, 1+utf16Length(source[strings.LastIndexByte(source, '\n')+1:])
+		t.Line, t.Column = placeOf(source, len(source))
 		return t
 	}
-	at := offsetOf(source, t.Line, m.Location.Column)
-	before := source[:at]
-	t.Column = 1 + utf16Length(before[strings.LastIndexByte(before, '\n')+1:])
-	before = strings.TrimRight(before, " \t\r\n")
+	at := offsetOf(source, line, m.Location.Column)
+	t.Line, t.Column = placeOf(source, at)
+	before := strings.TrimRight(source[:at], " \t\r\n")
 	// A function body can have neither statement, and nothing else is refused at these places; nor can escapes hide the word.
 	switch {
 	case unescape(wordAt(source[at:])) == "import":
@@ -128,8 +128,7 @@ func diagnose(source string, m *api.Message) *transformed {
 		t.Module = "an export statement"
 	case endsWithWord(before, "import"):
 		t.Module = "an import statement"
-		at = len(before) - len("import")
-		t.Line, t.Column = 1+strings.Count(before, "\n"), 1+utf16Length(source[strings.LastIndexByte(source[:at], '\n')+1:at])
+		t.Line, t.Column = placeOf(source, len(before)-len("import"))
 	}
 	return t
 }
@@ -141,15 +140,21 @@ func wordAt(text string) []byte {
 	}))])
 }
 
-// offsetOf is where a line's column, in bytes from 0, lies in the source.
+// offsetOf is where a line's column, in bytes from 0, lies in the source, or its end if it has no such line. Lines end as
+// parsers count them: by ECMAScript, also at a lone carriage return and at the separators of Unicode.
 func offsetOf(source string, line, column int) int {
 	at := 0
 	for ; line > 1; line-- {
-		next := strings.IndexByte(source[at:], '\n')
-		if next < 0 {
+		end := strings.IndexAny(source[at:], "\n\r\u2028\u2029")
+		if end < 0 {
 			return len(source)
 		}
-		at += next + 1
+		at += end
+		_, size := utf8.DecodeRuneInString(source[at:])
+		if strings.HasPrefix(source[at:], "\r\n") {
+			size = 2
+		}
+		at += size
 	}
 	return min(at+column, len(source))
 }
