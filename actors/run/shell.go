@@ -15,9 +15,16 @@ type reach struct{ tool, search, call string }
 
 // The profiles of guests.
 var (
-	reachCurrent = reach{schemas.ExecTool, "catalog.search(query)", "each is an async function, such as await read({ path: \"notes.txt\" })"}
-	reach202607  = reach{schemas.ExecTool, "tools.search(query)", "await tools.call(id, { path: \"notes.txt\" }) calls one"}
-	reachSearch  = reach{schemas.ToolSearchCodeTool, "openclaw.tools.search(query)", "await openclaw.tools.call(id, { path: \"notes.txt\" }) calls one"}
+	reachCurrent = reach{
+		schemas.ExecTool, "catalog.search(query)", `each is an async function, such as await read({ path: "notes.txt" })`,
+	}
+	reach202607 = reach{
+		schemas.ExecTool, "tools.search(query)", `await tools.call(id, { path: "notes.txt" }) calls one`,
+	}
+	reachSearch = reach{
+		schemas.ToolSearchCodeTool, "openclaw.tools.search(query)",
+		`await openclaw.tools.call(id, { path: "notes.txt" }) calls one`,
+	}
 )
 
 // refuseShell refuses shell text.
@@ -45,7 +52,8 @@ var (
 	// settings are variables that a command is given.
 	settings = regexp.MustCompile(`^(?:[A-Za-z_]\w*=[^\s;]*[ \t]+)+`)
 	// compound is what begins no JavaScript: conditions have parentheses there, and exports are declared.
-	compound = regexp.MustCompile(`^(?:export[ \t]+[A-Za-z_]\w*=|(?:if|while|until|for[ \t]+\w+[ \t]+in)[ \t]+[^\s(][^;\n]*[;\n]\s*(?:then|do)\b)`)
+	compound = regexp.MustCompile(`^(?:export[ \t]+[A-Za-z_]\w*=|` +
+		`(?:if|while|until|for[ \t]+\w+[ \t]+in)[ \t]+[^\s(][^;\n]*[;\n]\s*(?:then|do)\b)`)
 	// command is the first word of a line and what follows it on the line.
 	command = regexp.MustCompile(`^(?:\$[ \t]+|!)?([a-z][a-z0-9-]*)(?:[ \t;|&]+(.*))?$`)
 	// path is a program named by its path.
@@ -129,7 +137,8 @@ func isInert(x js.IExpr) bool {
 func assigns(op js.TokenType) bool {
 	switch op {
 	case js.EqToken, js.AddEqToken, js.SubEqToken, js.MulEqToken, js.DivEqToken, js.ModEqToken, js.ExpEqToken, js.LtLtEqToken,
-		js.GtGtEqToken, js.GtGtGtEqToken, js.BitAndEqToken, js.BitOrEqToken, js.BitXorEqToken, js.AndEqToken, js.OrEqToken, js.NullishEqToken:
+		js.GtGtEqToken, js.GtGtGtEqToken, js.BitAndEqToken, js.BitOrEqToken, js.BitXorEqToken, js.AndEqToken, js.OrEqToken,
+		js.NullishEqToken:
 		return true
 	default:
 		return false

@@ -76,7 +76,8 @@ func transformTypeScript(ctx context.Context, source string) (*transformed, erro
 		return nil, ctx.Err()
 	}
 	if errors.Is(err, errTooMuch) {
-		return &transformed{Message: fmt.Sprintf("the program is longer than %d bytes as JavaScript", maxTransformed), Line: 1, Column: 1}, nil
+		text := fmt.Sprintf("the program is longer than %d bytes as JavaScript", maxTransformed)
+		return &transformed{Message: text, Line: 1, Column: 1}, nil
 	}
 	// What the embedding program prints before it comes to this package isn't ours.
 	_, text, found := bytes.Cut(out.b.Bytes(), []byte(transformerMark))
@@ -140,20 +141,21 @@ func (p *prepared) transform(ctx context.Context) {
 	case err != nil:
 		p.err = &schemas.Error{Code: schemas.RuntimeUnavailable, Message: err.Error() + "; the program was not started"}
 	case t.Module != "":
-		p.err = schemas.Refuse("code", fmt.Sprintf("the program uses %s at line %d, column %d, and %s", t.Module, t.Line, t.Column, modulesOff))
-	case t.Message != "" && reach202607.checkShell(p.input.Code) != nil:
-		p.err = reach202607.refuseShell()
+		p.err = schemas.Refuse("code", fmt.Sprintf("the program uses %s at line %d, column %d, and %s",
+			t.Module, t.Line, t.Column, modulesOff))
 	case t.Message != "":
-		p.err = schemas.Refuse("code", fmt.Sprintf("SyntaxError: %s\n    at codecell:user.ts:%d:%d\n"+
-			"No tools were dispatched: correct the source and submit it again.", t.Message, t.Line, t.Column))
+		if p.err = reach202607.checkShell(p.input.Code); p.err == nil {
+			p.err = schemas.Refuse("code", fmt.Sprintf("SyntaxError: %s\n    at codecell:user.ts:%d:%d\n"+
+				"No tools were dispatched: correct the source and submit it again.", t.Message, t.Line, t.Column))
+		}
 	default:
 		p.source, p.err = t.Code, checkModules(t.Code)
 	}
 }
 
 // IsTypeScript tells, of a program that is not JavaScript, whether it is TypeScript, so that the refusal can name the
-// cause (X2). It is asked only after a syntax error, and answers within [maxTransform]. What the transformer takes for JavaScript,
-// as it does a program that closes the function around it, has another fault than its types.
+// cause (X2). It is asked only after a syntax error, and answers within [maxTransform]. What the transformer takes for
+// JavaScript, as it does a program that closes the function around it, has another fault than its types.
 func IsTypeScript(source string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), maxTransform)
 	defer cancel()
