@@ -212,7 +212,8 @@ func program(code, command string) (string, *Error) {
 		return "", Refuse("command", "command: it differs from code, of which it is an alias: give only code")
 	}
 	if len(code) > MaxCodeBytes {
-		return "", Refuse("code", fmt.Sprintf("code: at most %d bytes, got %d: pass large data through tools or store", MaxCodeBytes, len(code)))
+		return "", Refuse("code", fmt.Sprintf("code: at most %d bytes, got %d: pass large data through tools or store",
+			MaxCodeBytes, len(code)))
 	}
 	return unfence(code)
 }
@@ -233,7 +234,8 @@ func unfence(code string) (string, *Error) {
 	switch language := strings.ToLower(strings.TrimSpace(info)); language {
 	case "", "js", "javascript", "mjs", "jsx", "ts", "typescript", "node":
 	default:
-		return "", Refuse("code", fmt.Sprintf("code: the fence says %q, but programs are plain JavaScript: rewrite it", shorten(language, 20)))
+		return "", Refuse("code", fmt.Sprintf("code: the fence says %q, but programs are plain JavaScript: rewrite it",
+			shorten(language, 20)))
 	}
 	return strings.Repeat("\n", lead+1) + inner, nil
 }

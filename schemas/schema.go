@@ -179,7 +179,8 @@ func schemaError(doc any, err error) error {
 		}
 	}
 	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		return fmt.Errorf("schema: it refers to %s; only references within the schema (#/$defs/…) are followed", strconv.Quote(shorten(strings.TrimPrefix(load.URL, "https://codecell.invalid/"), 100)))
+		return fmt.Errorf("schema: it refers to %s; only references within the schema (#/$defs/…) are followed",
+			strconv.Quote(shorten(strings.TrimPrefix(load.URL, "https://codecell.invalid/"), 100)))
 	}
 	return fmt.Errorf("schema: %s", plain(strings.ReplaceAll(err.Error(), schemaURL, ""), 300))
 }

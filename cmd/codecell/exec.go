@@ -51,8 +51,10 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting.`,
 		},
 	}
 	cmd.Flags().StringVar(&in.Title, "title", "", "what the program does, in at most 120 characters (default the file's name)")
-	cmd.Flags().StringVar(&in.Language, "language", "", "javascript or typescript, for hosts of the contract 2026-07 (default by the file's name)")
-	cmd.Flags().BoolVar(&in.AwaitResults, "await-results", false, "keep the call open until the tools have answered, instead of ending as waiting")
+	cmd.Flags().StringVar(&in.Language, "language", "",
+		"javascript or typescript, for hosts of the contract 2026-07 (default by the file's name)")
+	cmd.Flags().BoolVar(&in.AwaitResults, "await-results", false,
+		"keep the call open until the tools have answered, instead of ending as waiting")
 	cmd.Flags().BoolVar(&in.RestartSafe, "restart-safe", false, "let the program call only tools that change nothing")
 	cmd.Flags().BoolVar(&how.wait, "wait", false, "go on with a waiting program until it has ended")
 	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "call only tools that change nothing, and list the calls that would be made")
