@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	"github.com/codecell/codecell/schemas"
@@ -69,6 +70,23 @@ func (t *turn) end() {
 	}
 }
 
+// soon tells whether a turn is over, or is so after a moment: nearly always the call before has only to be let run, which
+// costs less than to be woken by it.
+func (t *turn) soon() bool {
+	for range turnYields {
+		select {
+		case <-t.passed:
+			return true
+		default:
+			runtime.Gosched()
+		}
+	}
+	return false
+}
+
+// turnYields is how often a call lets others run before it sleeps until its turn.
+const turnYields = 16
+
 // turnPatience is how long a call waits for the ones before it.
 const turnPatience = 100 * time.Millisecond
 
@@ -77,10 +95,8 @@ const turnPatience = 100 * time.Millisecond
 func (d *desk) await(h *held) error {
 	var patience *time.Timer
 	for t := h.turn.before; t != nil; t = t.before {
-		select {
-		case <-t.passed: // as nearly always
+		if t.soon() {
 			continue
-		default:
 		}
 		if patience == nil {
 			patience = time.NewTimer(turnPatience)
