@@ -69,7 +69,7 @@ func (a *app) takeTurn(cmd *cobra.Command, f *agentFlags, arg string) error {
 	if err != nil {
 		return err
 	}
-	prompt, err := a.prompt(arg)
+	prompt, err := a.prompt(ctx, arg)
 	if err != nil {
 		return err
 	}
@@ -123,12 +123,12 @@ func (a *app) takeTurn(cmd *cobra.Command, f *agentFlags, arg string) error {
 }
 
 // prompt is what the model is asked.
-func (a *app) prompt(text string) (string, error) {
+func (a *app) prompt(ctx context.Context, text string) (string, error) {
 	const what, mend = "the prompt", "put large data where tools can read it"
 	var err error
 	switch {
 	case text == "-":
-		if text, err = a.text("-", what, maxPrompt, mend); err != nil {
+		if text, err = a.text(ctx, "-", what, maxPrompt, mend); err != nil {
 			return "", err
 		}
 	case len(text) > maxPrompt:

@@ -69,7 +69,7 @@ func (f *agentFlags) turn(cmd *cobra.Command, a *app, config *schemas.Config) (*
 	}
 	instructions := config.Agent(a.agent).Instructions
 	if f.system != "" {
-		if instructions, err = a.text(f.system, "--system", maxPrompt, "say less"); err != nil {
+		if instructions, err = a.text(cmd.Context(), f.system, "--system", maxPrompt, "say less"); err != nil {
 			return nil, err
 		}
 	}

@@ -34,7 +34,7 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting.`,
   codecell exec --dry-run cleanup.js`,
 		Args: exactly("FILE (or - for standard input)"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if in.Code, err = a.source(args[0]); err != nil {
+			if in.Code, err = a.source(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			switch {
@@ -64,8 +64,8 @@ Exit codes: 0 completed, 1 failed, 2 usage or configuration error, 3 waiting.`,
 }
 
 // source reads the program.
-func (a *app) source(path string) (string, error) {
-	return a.text(path, "the program", schemas.MaxCodeBytes, "pass large data through tools")
+func (a *app) source(ctx context.Context, path string) (string, error) {
+	return a.text(ctx, path, "the program", schemas.MaxCodeBytes, "pass large data through tools")
 }
 
 // execInput is the input of exec as a model would give it. The host judges it, as it does a model's.
