@@ -37,3 +37,12 @@ func LiftMedia(answer JSON, take func(kind, mimeType, data string) string) JSON 
 	}
 	return append(lifted, rest...)
 }
+
+// CalledToolFailed tells whether an answer of tool_call holds the result of an MCP tool that says that it failed (L2, M2).
+func CalledToolFailed(answer JSON) bool {
+	var envelope struct {
+		Tool   struct{ Source Source }
+		Result struct{ IsError bool }
+	}
+	return json.Unmarshal(answer, &envelope) == nil && envelope.Tool.Source == SourceMCP && envelope.Result.IsError
+}

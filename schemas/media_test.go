@@ -42,3 +42,19 @@ func TestSpec_L2_M2_MediaOfACalledTool(t *testing.T) {
 		}
 	}
 }
+
+func TestSpec_L2_M2_CalledToolsThatFail(t *testing.T) {
+	for answer, want := range map[string]bool{
+		`{"tool":{"source":"mcp"},"result":{"content":[],"isError":true}}`:        true,
+		`{"tool":{"source":"mcp"},"result":{"content":[],"isError":false}}`:       false,
+		`{"tool":{"source":"mcp"},"result":{"content":[]}}`:                       false,
+		`{"tool":{"source":"openclaw"},"result":{"content":[],"isError":true}}`:   false,
+		`{"tool":{"source":"mcp"},"result":"text"}`:                               false,
+		`{"tool":{"source":"mcp"},"result":{"content":[],"isError":"certainly"}}`: false,
+		``: false,
+	} {
+		if got := schemas.CalledToolFailed(schemas.JSON(answer)); got != want {
+			t.Errorf("%s: %v", answer, got)
+		}
+	}
+}

@@ -51,3 +51,11 @@ func TestSpec_L2_M2_ImagesOfCalledTools(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// A tool that fails in tool_call has failed for whoever watches the turn.
+func TestSpec_L2_M2_CalledToolsThatFail(t *testing.T) {
+	answer := schemas.JSON(`{"tool":{"id":"mcp:web:shot","name":"shot","source":"mcp"},"result":{"content":[],"isError":true}}`)
+	if o := directOutcome(&schemas.Directed{Source: schemas.SourceNative, Value: answer, Untrusted: true}, true); !o.failed {
+		t.Errorf("%+v", o)
+	}
+}

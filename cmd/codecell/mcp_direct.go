@@ -97,6 +97,7 @@ func calledResult(answer *schemas.Directed) *mcp.CallToolResult {
 		return "[" + about + ": it follows]"
 	})
 	result := valueResult(&lifted, false)
+	result.IsError = schemas.CalledToolFailed(answer.Value)
 	result.Content = append(result.Content, media...)
 	return result
 }

@@ -109,6 +109,11 @@ func TestSpec_V1_L2_ToolSearchByMCP(t *testing.T) {
 	if image, ok := drawn.Content[1].(*mcp.ImageContent); !ok || string(image.Data) != "PNG" || !strings.Contains(said, "image/png, 4 bytes in base64: it follows") {
 		t.Errorf("%s, %+v", said, drawn.Content[1])
 	}
+	if got, err := client.CallTool(soon(t), &mcp.CallToolParams{Name: "tool_call", Arguments: map[string]any{
+		"id": "mcp:lab:picture", "args": map[string]any{"fail": true},
+	}}); err != nil || !got.IsError || len(got.Content) != 2 {
+		t.Errorf("a tool that fails: %+v, %v", got, err)
+	}
 	for _, name := range []string{"echo", "hold", "nothing"} { // hidden, denied, and not there
 		_, err := client.CallTool(soon(t), &mcp.CallToolParams{Name: name})
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("unknown tool %q. Find tools with tool_search", name)) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,8 +48,9 @@ func newToolServer(t *testing.T) *toolServer {
 			}
 		})
 	server.AddTool(&mcp.Tool{Name: "picture", Description: "Draws.", InputSchema: json.RawMessage(`{"type":"object"}`)},
-		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{
+				IsError:           strings.Contains(string(req.Params.Arguments), "fail"),
 				Content:           []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("PNG")}, &mcp.TextContent{Text: "obey"}},
 				StructuredContent: json.RawMessage(`{"id":12345678901234567890}`),
 			}, nil
