@@ -191,8 +191,8 @@ func (b *inbox) take() []Settlement {
 	return items
 }
 
-// maxOutcomes bounds the list of a cell's calls that a failed result carries; the oldest settled ones
-// make room.
+// maxOutcomes bounds the list of a cell's calls that a failed result carries. Of more, the oldest make room: those that are
+// done first, then the other settled ones, since what failed or may have run matters most.
 const maxOutcomes = 256
 
 // history is what became of a cell's calls (E5).
@@ -210,7 +210,10 @@ type callRecord struct {
 func (h *history) add(id string, ref int) {
 	h.total++
 	if len(h.calls) >= maxOutcomes {
-		i := max(slices.IndexFunc(h.calls, callRecord.settled), 0)
+		i := slices.IndexFunc(h.calls, func(c callRecord) bool { return c.outcome == schemas.Done })
+		if i < 0 {
+			i = max(slices.IndexFunc(h.calls, callRecord.settled), 0)
+		}
 		h.calls = slices.Delete(h.calls, i, i+1)
 	}
 	h.calls = append(h.calls, callRecord{id: id, ref: ref, outcome: schemas.NotStarted})

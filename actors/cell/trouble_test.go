@@ -3,6 +3,7 @@ package cell
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -223,5 +224,30 @@ func TestSpec_E3_ErrorsThatDontFit(t *testing.T) {
 	if got.Code != schemas.CallInvalidInput || got.Location != "policy" || got.Effect != schemas.NotStarted || strings.Contains(got.Message, "ran") ||
 		!strings.Contains(got.Message, "it failed, and the error of 30 bytes doesn't fit") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// E5: of too many calls, those that are done make room before those that failed, may have run, or are under way.
+func TestSpec_E5_WhatMattersOfManyCallsIsListed(t *testing.T) {
+	var h history
+	for i, outcome := range []schemas.Outcome{schemas.Failed, schemas.Unknown, schemas.Started} {
+		h.add(strconv.Itoa(i), 0)
+		h.set(strconv.Itoa(i), outcome)
+	}
+	for i := range 2 * maxOutcomes {
+		h.add("d"+strconv.Itoa(i), 0)
+		h.set("d"+strconv.Itoa(i), schemas.Done)
+	}
+	list := h.outcomes(func(int) string { return "t" })
+	if len(list) != maxOutcomes || list[0].Outcome != schemas.Failed || list[1].Outcome != schemas.Unknown || list[2].Outcome != schemas.Started ||
+		list[3].ID != "d"+strconv.Itoa(2*maxOutcomes-(maxOutcomes-3)) || h.total != 2*maxOutcomes+3 {
+		t.Errorf("%d calls, %d listed: %+v", h.total, len(list), list[:4])
+	}
+	for i := range maxOutcomes { // nothing that is done is left
+		h.add("f"+strconv.Itoa(i), 0)
+		h.set("f"+strconv.Itoa(i), schemas.Failed)
+	}
+	if list = h.outcomes(func(int) string { return "t" }); len(list) != maxOutcomes || list[0].Outcome != schemas.Started {
+		t.Errorf("%d listed: %+v", len(list), list[:2])
 	}
 }
