@@ -16,7 +16,7 @@ type reach struct{ tool, search, call string }
 // The profiles of guests.
 var (
 	reachCurrent = reach{
-		schemas.ExecTool, "catalog.search(query)", `each is an async function, such as await read({ path: "notes.txt" })`,
+		schemas.ExecTool, "catalog.search(query)", `each hit is an async function that takes one object: await hit({ path: "notes.txt" })`,
 	}
 	reach202607 = reach{
 		schemas.ExecTool, "tools.search(query)", `await tools.call(id, { path: "notes.txt" }) calls one`,

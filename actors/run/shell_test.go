@@ -54,8 +54,8 @@ func TestSpec_X4_ShellTextNamesWhatProgramsHave(t *testing.T) {
 		find      string
 		call      string
 	}{
-		{Admission{}, "", " catalog.search(query)", "await read({"},
-		{Admission{}, schemas.ContractCurrent, " catalog.search(query)", "await read({"},
+		{Admission{}, "", " catalog.search(query)", "await hit({"},
+		{Admission{}, schemas.ContractCurrent, " catalog.search(query)", "await hit({"},
 		{Admission{}, schemas.Contract202607, " tools.search(query)", "await tools.call(id, {"},
 		{Admission{Surface: search}, "", " openclaw.tools.search(query)", "await openclaw.tools.call(id, {"},
 		{Admission{Surface: search}, schemas.Contract202607, " openclaw.tools.search(query)", "await openclaw.tools.call(id, {"},

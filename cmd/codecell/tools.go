@@ -99,13 +99,21 @@ func (a *app) tools(cmd *cobra.Command, f *toolsFlags) error {
 			return err
 		}
 		if asked.Mode == "" {
-			a.printCatalog(described.Catalog, described.Problems, "tools", "no tools: configure mcpServers or workspace.root")
+			a.printCatalog(described.Catalog, described.Problems, "tools", noTools(described.Problems))
 			return nil
 		}
 		a.warn(described.Problems)
 		a.printSurface(&described.Surface, f)
 		return nil
 	})
+}
+
+// noTools is what to do where there are none.
+func noTools(problems []string) string {
+	if len(problems) > 0 {
+		return "no tools: see what is wrong with those that there could be"
+	}
+	return "no tools: configure mcpServers or workspace.root"
 }
 
 // asked is the run whose surface is looked at; without a mode it's the catalog that is.
