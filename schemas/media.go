@@ -8,16 +8,18 @@ import (
 // LiftMedia takes the images and sounds out of the native result of an MCP tool in an answer of tool_call (L2), so that a
 // model can see them instead of reading them in base64: a front has a way of its own for that. take gets what each
 // block has, in their order, and says what stands in the place of its data. All else stays as it is, to the digit; an
-// answer that holds no such result is given back.
-func LiftMedia(answer JSON, take func(kind, mimeType, data string) string) JSON {
+// answer that holds no such result is given back. failed: the result says that its tool failed (M2).
+func LiftMedia(answer JSON, take func(kind, mimeType, data string) string) (lifted JSON, failed bool) {
 	var envelope struct {
 		Tool   struct{ Source Source }
-		Result struct{ Content []json.RawMessage }
+		Result struct {
+			Content []json.RawMessage
+			IsError bool
+		}
 	}
 	if json.Unmarshal(answer, &envelope) != nil || envelope.Tool.Source != SourceMCP {
-		return answer
+		return answer, false
 	}
-	var lifted JSON
 	rest := answer
 	for _, raw := range envelope.Result.Content {
 		var block struct{ Type, MimeType string }
@@ -35,14 +37,5 @@ func LiftMedia(answer JSON, take func(kind, mimeType, data string) string) JSON 
 		before, after, _ := bytes.Cut(rest, raw)
 		lifted, rest = append(append(lifted, before...), bytes.Replace(raw, data.Data, instead, 1)...), after
 	}
-	return append(lifted, rest...)
-}
-
-// CalledToolFailed tells whether an answer of tool_call holds the result of an MCP tool that says that it failed (L2, M2).
-func CalledToolFailed(answer JSON) bool {
-	var envelope struct {
-		Tool   struct{ Source Source }
-		Result struct{ IsError bool }
-	}
-	return json.Unmarshal(answer, &envelope) == nil && envelope.Tool.Source == SourceMCP && envelope.Result.IsError
+	return append(lifted, rest...), envelope.Result.IsError
 }

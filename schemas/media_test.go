@@ -29,7 +29,7 @@ func TestSpec_L2_M2_MediaOfACalledTool(t *testing.T) {
 		"nothing":              {answer: ``},
 	} {
 		var taken []string
-		got := schemas.LiftMedia(schemas.JSON(c.answer), func(kind, mime, data string) string {
+		got, _ := schemas.LiftMedia(schemas.JSON(c.answer), func(kind, mime, data string) string {
 			taken = append(taken, fmt.Sprintf("%s %s %s", kind, mime, data))
 			return fmt.Sprintf("[%d]", len(taken)-1)
 		})
@@ -53,8 +53,8 @@ func TestSpec_L2_M2_CalledToolsThatFail(t *testing.T) {
 		`{"tool":{"source":"mcp"},"result":{"content":[],"isError":"certainly"}}`: false,
 		``: false,
 	} {
-		if got := schemas.CalledToolFailed(schemas.JSON(answer)); got != want {
-			t.Errorf("%s: %v", answer, got)
+		if got, failed := schemas.LiftMedia(schemas.JSON(answer), nil); failed != want || string(got) != answer {
+			t.Errorf("%s: %s, %v", answer, got, failed)
 		}
 	}
 }

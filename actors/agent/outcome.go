@@ -73,8 +73,7 @@ func directOutcome(d *schemas.Directed, called bool) outcome {
 	}
 	o := outcome{same: brief(string(d.Value))}
 	if few := (&shape{}).holds(d.Value); called && few {
-		o.failed = schemas.CalledToolFailed(d.Value)
-		d.Value = schemas.LiftMedia(d.Value, func(kind, mime, data string) string { return o.addImage(kind, image{mime, data}) })
+		d.Value, o.failed = schemas.LiftMedia(d.Value, func(kind, mime, data string) string { return o.addImage(kind, image{mime, data}) })
 	}
 	text := string(d.Value)
 	if text == "" {

@@ -83,7 +83,8 @@ func valueResult(answer *schemas.Directed, declared bool) *mcp.CallToolResult {
 func calledResult(answer *schemas.Directed) *mcp.CallToolResult {
 	var media []mcp.Content
 	lifted := *answer
-	lifted.Value = schemas.LiftMedia(answer.Value, func(kind, mime, data string) string {
+	var failed bool
+	lifted.Value, failed = schemas.LiftMedia(answer.Value, func(kind, mime, data string) string {
 		about := fmt.Sprintf("%s, %.100s, %d bytes in base64", kind, mime, len(data))
 		plain, err := base64.StdEncoding.DecodeString(data)
 		if err != nil {
@@ -97,7 +98,7 @@ func calledResult(answer *schemas.Directed) *mcp.CallToolResult {
 		return "[" + about + ": it follows]"
 	})
 	result := valueResult(&lifted, false)
-	result.IsError = schemas.CalledToolFailed(answer.Value)
+	result.IsError = failed
 	result.Content = append(result.Content, media...)
 	return result
 }
